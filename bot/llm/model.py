@@ -1,0 +1,169 @@
+"""What a language model is to us: a request, a stream of events that ends in one completion, and the errors.
+
+Knows no vendor and no SDK. `bot.llm.client` fills `Model` for every OpenAI-compatible server; `bot.testing` fakes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol
+
+from bot.errors import FamiliarError
+
+
+class Role(StrEnum):
+    """Who speaks in a prompt."""
+
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Image:
+    """An image given to a vision model as bytes, never as a URL that may have expired (D21)."""
+
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolCall:
+    """The model asks for a tool. `arguments` is the JSON text as it came; "" means no arguments (L09)."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelMessage:
+    """One message of a prompt. Extra facts of ours never travel with it (L25)."""
+
+    role: Role
+    text: str
+    images: tuple[Image, ...] = ()
+    name: str | None = None
+    """Speaker name for servers that take one; sent only when it matches the pattern of the API (L17)."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    reasoning: str | None = None
+    """What a thinking model must get back within one tool round (L19)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolSpec:
+    """A tool as the model sees it; `parameters` is a JSON schema object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelRequest:
+    """Everything one call needs. `model` is `provider/model`; `max_output_tokens` is also the budget for the answer."""
+
+    model: str
+    messages: tuple[ModelMessage, ...]
+    max_output_tokens: int
+    tools: tuple[ToolSpec, ...] = ()
+    thinking: bool = False
+    stop: tuple[str, ...] = ()
+    json_schema: Mapping[str, Any] | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Sampling parameters as the API names them (temperature, top_p); a server may refuse some (L02)."""
+
+
+class Finish(StrEnum):
+    """Why the model stopped."""
+
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    FILTERED = "filtered"
+    """The provider declined to answer (L12)."""
+    INCOMPLETE = "incomplete"
+    """The stream ended without saying why; the text is kept and flagged (L22)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Usage:
+    """Tokens as the server counted them; `None` of a `Completion` means that it did not say."""
+
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextDelta:
+    """More visible text, reasoning already removed. Concatenated deltas equal `Completion.text`."""
+
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Completion:
+    """How a call ended; the last event of every stream that did not raise."""
+
+    text: str
+    finish: Finish
+    tool_calls: tuple[ToolCall, ...] = ()
+    reasoning: str = ""
+    usage: Usage | None = None
+    first_token_ms: int = 0
+    total_ms: int = 0
+
+
+ModelEvent = TextDelta | Completion
+
+
+class Model(Protocol):
+    """Something that answers requests. Closing the iterator early cancels the call on the wire."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        """Yield text as it comes and one `Completion` at the end.
+
+        Raises:
+            ModelError: a kind of it, when the call failed as a whole. Text already yielded must not count as an answer.
+        """
+
+    async def close(self) -> None:
+        """Release connections."""
+
+
+class ModelError(FamiliarError):
+    """A call failed. The sentence is for the operator's log; users hear the catalogue text of `kind`."""
+
+    kind = "failed"
+
+    def __init__(self, model: str, problem: str, remedy: str = "") -> None:
+        self.model, self.problem, self.remedy = model, problem, remedy
+        super().__init__(f"{model}: {problem}" + (f" {remedy}" if remedy else ""))
+
+
+class ModelUnreachable(ModelError):
+    """No connection, a time-out, or the server is overloaded: trying later may help."""
+
+    kind = "unreachable"
+
+
+class ModelRefused(ModelError):
+    """The server refused the request: key, model name, or a parameter that could not be adapted."""
+
+    kind = "refused"
+
+
+class ContextTooLong(ModelError):
+    """The prompt does not fit the model's window (M17). `limit` and `given` are token counts when the server told."""
+
+    kind = "too-long"
+
+    def __init__(self, model: str, problem: str, *, limit: int | None = None, given: int | None = None) -> None:
+        super().__init__(model, problem)
+        self.limit, self.given = limit, given

@@ -1,0 +1,36 @@
+"""Cards written as JSON, which is what most card editors export."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from bot.personas.card import CardError
+from bot.personas.formats.text import as_card_mapping, decode, too_deep
+
+MAX_BYTES = 2 * 1024 * 1024
+"""Ours to choose: cards with a large lorebook reach a few hundred KiB."""
+
+
+def read_json(data: bytes) -> Mapping[Any, Any]:
+    """Read a JSON object.
+
+    Raises:
+        CardError: too large, damaged, nested too deeply, or no object.
+    """
+    text = decode(data, max_bytes=MAX_BYTES)
+    try:
+        return as_card_mapping(json.loads(text, parse_constant=_no_number))
+    except json.JSONDecodeError as error:
+        raise CardError(
+            f"The JSON is damaged in line {error.lineno}: {error.msg}.", "Export the card again."
+        ) from error
+    except ValueError as error:
+        raise CardError("The JSON holds a number of absurd length.", "Remove it, or export the card again.") from error
+    except RecursionError as error:
+        raise too_deep() from error
+
+
+def _no_number(_: str) -> None:
+    """NaN and the infinities are no JSON: no database or other reader would take them back."""

@@ -1,0 +1,125 @@
+"""`familiar persona`: look at the shipped cards and check cards by hand. Needs no settings, database or model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Column, Table
+
+from bot.chat import Finding, Severity
+from bot.personas.card import CARD_FIELDS, CardError
+from bot.personas.library import (
+    CARD_FILES,
+    SHIPPED_FOLDER,
+    Ambiguous,
+    Persona,
+    PersonaLibrary,
+    card_folders,
+    fault,
+    load_card,
+    load_persona,
+    warning,
+)
+
+app = typer.Typer(no_args_is_help=True, help="List, show and check persona cards.")
+
+_MARKS = {
+    Severity.OK: "[green]ok[/green]",
+    Severity.WARNING: "[yellow]warning[/yellow]",
+    Severity.FAULT: "[red]fault[/red]",
+}
+
+
+@app.command("list")
+def list_personas() -> None:
+    """List the personas that can be used."""
+    library = PersonaLibrary()
+    table = Table("id", "name", "language", Column("about", overflow="fold"), box=None)
+    for persona in library.personas:
+        mark = " (default)" if persona is library.default else ""
+        row = (persona.id + mark, persona.name, persona.language, persona.card.creator_notes)
+        table.add_row(*map(escape, row))
+    console = Console()
+    console.print(table)
+    _tell(console, library.findings)
+
+
+@app.command("show")
+def show_persona(name: Annotated[str, typer.Argument(help="Id or name of a persona.")]) -> None:
+    """Show a persona's whole card."""
+    library = PersonaLibrary()
+    match library.find(name):
+        case Persona() as persona:
+            _show_card(persona)
+        case Ambiguous(matches=matches):
+            ids = ", ".join(persona.id for persona in matches)
+            raise typer.BadParameter(f"Several personas are called “{name}”; say which by its id: {ids}.")
+        case None:
+            near = ", ".join(library.near(name))
+            hint = f"Did you mean {near}?" if near else "`familiar persona list` shows all."
+            raise typer.BadParameter(f"There is no persona “{name}”. {hint}")
+
+
+def _show_card(persona: Persona) -> None:
+    console = Console()
+    console.print(
+        f"[bold]{escape(persona.name)}[/bold]  {escape(persona.id)}  [dim]{escape(str(persona.source_path))}[/dim]"
+    )
+    for field in CARD_FIELDS:
+        value = getattr(persona.card, field)
+        text = "\n".join(value) if isinstance(value, tuple) else str(value)
+        if value:
+            console.print(f"\n[bold]{field.replace('_', ' ')}[/bold]\n{escape(text)}", highlight=False)
+
+
+@app.command("validate")
+def validate(
+    paths: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Card files, persona folders or folders of them; the shipped personas if none is given."),
+    ] = None,
+) -> None:
+    """Check cards: exit code 1 if one cannot be used, 0 if all can, warnings or not."""
+    findings = [finding for path in paths or [SHIPPED_FOLDER] for finding in _check(path)]
+    _tell(Console(), findings)
+    if any(finding.severity is Severity.FAULT for finding in findings):
+        raise typer.Exit(1)
+
+
+def _check(path: Path) -> list[Finding]:
+    if not path.is_dir():
+        return _check_file(path)
+    if any((path / name).is_file() for name in CARD_FILES):
+        return _check_folder(path)
+    folders = card_folders(path)
+    if not folders:
+        return [fault(str(path), CardError("There is no card in the folder.", f"Add a {CARD_FILES[0]}."))]
+    return [finding for folder in folders for finding in _check_folder(folder)]
+
+
+def _check_folder(folder: Path) -> list[Finding]:
+    persona, findings = load_persona(folder.resolve())
+    return [*findings, _usable(str(folder), persona.name)] if persona else findings
+
+
+def _check_file(path: Path) -> list[Finding]:
+    try:
+        card, warnings = load_card(path)
+    except CardError as error:
+        return [fault(str(path), error)]
+    return [*(warning(str(path), told) for told in warnings), _usable(str(path), card.spoken_name)]
+
+
+def _usable(subject: str, name: str) -> Finding:
+    return Finding(severity=Severity.OK, subject=subject, message=f"“{name}” can be used.")
+
+
+def _tell(console: Console, findings: Iterable[Finding]) -> None:
+    for finding in findings:
+        text = escape(f"{finding.subject}: {finding.message} {finding.remedy}".rstrip())
+        console.print(f"{_MARKS[finding.severity]} {text}", highlight=False, soft_wrap=True)

@@ -1,0 +1,1 @@
+"""Familiar's core: everything that is not one chat platform. `bot.app` puts it together."""

@@ -245,6 +245,8 @@ class OptionKind(StrEnum):
     TEXT = "text"
     INTEGER = "integer"
     CHOICE = "choice"
+    SWITCH = "switch"
+    """On when present; a boolean in a platform's menu, whose value arrives as "true"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,198 @@
+"""Who runs the next turn: one at a time per session, in this process, while other sessions go on.
+
+Knows neither platform nor model: `run_turn` comes by constructor. The turn slot is held for the whole turn (R3).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, TypeVar
+
+import structlog
+
+from bot.tasks import Tasks
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+MAX_RESTARTS = 2
+"""How often further fragments of a burst may restart its turn (DESIGN 4.7)."""
+
+
+class Interruption(StrEnum):
+    """Why a turn must not go on."""
+
+    RESTART = "restart"
+    """A further fragment of the burst came before anything was shown."""
+    STOP = "stop"
+    """Somebody said /stop: what was shown stays, marked as cut."""
+    RESET = "reset"
+    """The conversation was closed: what was shown stays in it."""
+    SHUTDOWN = "shutdown"
+    """The process ends: what was shown stays; a burst that saw nothing is answered after the restart."""
+
+
+class Interrupted(Exception):
+    """Raised inside `TurnControl.guard` when the turn is interrupted."""
+
+    def __init__(self, why: Interruption) -> None:
+        self.why = why
+        super().__init__(why.value)
+
+
+class TurnControl:
+    """The reins of one running turn: what it has shown, and how to interrupt it."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        self.has_shown = False
+        self._tasks = tasks
+        self._why: Interruption | None = None
+        self._work: asyncio.Task[Any] | None = None
+
+    def interrupt(self, why: Interruption) -> None:
+        """End the guarded work at its next await; the first reason counts."""
+        if self._why is None:
+            self._why = why
+            if self._work is not None:
+                self._work.cancel()
+
+    async def guard(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await `work` as something that `interrupt` can end.
+
+        Raises:
+            Interrupted: before or during the work.
+        """
+        if self._why is not None:
+            work.close()
+            raise Interrupted(self._why)
+        self._work = self._tasks.spawn("turn work", work)
+        try:
+            return await self._work
+        except asyncio.CancelledError:
+            if self._why is None:
+                self._work.cancel()
+                raise
+            raise Interrupted(self._why) from None
+        finally:
+            self._work = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TurnRequest:
+    """A turn that somebody waits for. Without `message_id` it goes on from the newest reply (/continue)."""
+
+    session_id: int
+    author_key: str
+    message_id: int | None
+    reply_to: str | None = None
+    reply_handle: object | None = None
+    locale: str | None = None
+
+
+RunTurn = Callable[[TurnRequest, TurnControl], Awaitable[None]]
+
+
+@dataclass(slots=True)
+class _Slot:
+    request: TurnRequest
+    control: TurnControl
+    started: float
+    restarts: int = 0
+    restart_with: TurnRequest | None = None
+    waiting: deque[TurnRequest] = field(default_factory=deque)
+
+
+class Dispatcher:
+    """Runs turns as background tasks. All methods are called from the event loop."""
+
+    def __init__(self, run_turn: RunTurn, tasks: Tasks, clock: Callable[[], float]) -> None:
+        self._run_turn = run_turn
+        self._tasks = tasks
+        self._clock = clock
+        self._slots: dict[int, _Slot] = {}
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closing = False
+
+    def request_turn(self, request: TurnRequest, *, burst_ms: int) -> None:
+        """Start a turn, restart the running one with a further fragment of its burst, or queue."""
+        if self._closing:
+            return  # it is in the store, and is answered after the restart
+        slot = self._slots.get(request.session_id)
+        if slot is None:
+            self._idle.clear()
+            self._slots[request.session_id] = slot = _Slot(request, TurnControl(self._tasks), self._clock())
+            self._tasks.spawn("turn", self._hold_slot(slot))
+        elif self._may_restart(slot, request, burst_ms):
+            slot.restarts += 1
+            slot.restart_with = request
+            slot.control.interrupt(Interruption.RESTART)
+        else:
+            slot.waiting.append(request)
+
+    def _may_restart(self, slot: _Slot, request: TurnRequest, burst_ms: int) -> bool:
+        return (
+            slot.request.author_key == request.author_key
+            and slot.request.message_id is not None
+            and request.message_id is not None
+            and not slot.waiting
+            and not slot.control.has_shown
+            and slot.restarts < MAX_RESTARTS
+            and (self._clock() - slot.started) * 1000 <= burst_ms
+        )
+
+    async def _hold_slot(self, slot: _Slot) -> None:
+        session_id = slot.request.session_id
+        try:
+            while True:
+                await self._run_turn(slot.request, slot.control)
+                if slot.restart_with is not None:
+                    slot.request, slot.restart_with = slot.restart_with, None
+                elif slot.waiting and not self._closing:
+                    slot.request, slot.started, slot.restarts = slot.waiting.popleft(), self._clock(), 0
+                else:
+                    return
+                slot.control = TurnControl(self._tasks)
+        finally:
+            del self._slots[session_id]
+            if not self._slots:
+                self._idle.set()
+
+    def interrupt(self, session_id: int, why: Interruption) -> bool:
+        """Interrupt the running turn of a session; false when none runs."""
+        slot = self._slots.get(session_id)
+        if slot is None:
+            return False
+        slot.restart_with = None
+        slot.control.interrupt(why)
+        return True
+
+    def is_running(self, session_id: int) -> bool:
+        """Whether a turn holds the slot of this session."""
+        return session_id in self._slots
+
+    def waiting_count(self, session_id: int) -> int:
+        """How many turns wait in this session."""
+        slot = self._slots.get(session_id)
+        return len(slot.waiting) if slot else 0
+
+    async def idle(self) -> None:
+        """Wait until no turn runs anywhere."""
+        await self._idle.wait()
+
+    async def drain(self, grace_seconds: float) -> None:
+        """Start nothing more, let running turns end within the grace, then interrupt them and wait for their closing."""
+        self._closing = True
+        for slot in self._slots.values():
+            slot.waiting.clear()
+        try:
+            await asyncio.wait_for(self._idle.wait(), grace_seconds)
+        except TimeoutError:
+            log.info("dispatch.interrupting", turns=len(self._slots))
+            for slot in self._slots.values():
+                slot.control.interrupt(Interruption.SHUTDOWN)
+            await self._idle.wait()

@@ -1,0 +1,102 @@
+"""When the bot speaks, and whom it listens to at all: access lists, activation, and the guard against bots in a loop.
+
+Rights come from platform ids alone (X03). The same functions decide for messages, commands and buttons (X02).
+"""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.chat import Author, ChannelRef, Inbound
+from bot.settings import AccessSettings, Activation, BotsSettings, PlaceSettings
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccessPolicy:
+    """The operator's access lists. Deny wins; an empty allow list allows everybody; admins are always let in."""
+
+    access: AccessSettings
+
+    def admits(self, author: Author, channel: ChannelRef) -> bool:
+        """Whether this person may be answered here at all."""
+        if self.is_operator(author):
+            return True
+        platform = author.platform
+        checks = (
+            ((author.key,), self.access.allow_users, self.access.deny_users),
+            ([f"{platform}:{role}" for role in author.roles], self.access.allow_roles, self.access.deny_roles),
+            (_channel_keys(channel), self.access.allow_channels, self.access.deny_channels),
+            ((channel.place_key,), self.access.allow_places, self.access.deny_places),
+        )
+        if any(set(keys) & set(denied) for keys, _, denied in checks):
+            return False
+        people = self.access.allow_users or self.access.allow_roles
+        if people and not (author.key in self.access.allow_users or set(checks[1][0]) & set(self.access.allow_roles)):
+            return False
+        return all(not allowed or set(keys) & set(allowed) for keys, allowed, _ in checks[2:])
+
+    def is_operator(self, author: Author) -> bool:
+        """Whether this person may change everything everywhere."""
+        return author.key in self.access.admins
+
+
+def _channel_keys(channel: ChannelRef) -> Iterable[str]:
+    """The ids that an access list may name for a channel; a thread follows its parent (D17)."""
+    return [f"{channel.platform}:{part}" for part in (channel.thread, channel.channel) if part]
+
+
+@dataclass(slots=True)
+class LoopGuard:
+    """Counts answers to bots in a row per session, so that two bots cannot keep each other talking (D07)."""
+
+    bots: BotsSettings
+
+    def __post_init__(self) -> None:
+        self._in_a_row: dict[str, int] = {}
+
+    def allows(self, inbound: Inbound) -> bool:
+        """Whether this author may be answered now; a human resets the count."""
+        key = inbound.channel.session_key
+        if not inbound.author.is_bot:
+            self._in_a_row.pop(key, None)
+            return True
+        if not self.bots.answer:
+            return False
+        if self._in_a_row.get(key, 0) >= self.bots.max_turns:
+            return False
+        self._in_a_row[key] = self._in_a_row.get(key, 0) + 1
+        return True
+
+
+def should_answer(inbound: Inbound, settings: PlaceSettings, names: Iterable[str], rng: random.Random) -> bool:
+    """Whether a message is addressed to the persona. `names` are what it is called here; blank messages never are."""
+    if not inbound.text.strip() and not inbound.attachments and inbound.reply_to is None and not inbound.mentions_me:
+        return False
+    if inbound.channel.is_dm or inbound.mentions_me or (inbound.reply_to is not None and inbound.reply_to.is_mine):
+        return True
+    if is_named(inbound.text, names):
+        return True
+    match settings.activation:
+        case Activation.ALWAYS:
+            return True
+        case Activation.KEYWORD:
+            return is_named(inbound.text, settings.activation_keywords)
+        case Activation.RANDOM:
+            return rng.random() < settings.activation_probability
+        case Activation.MENTION:
+            return False
+
+
+def is_named(text: str, names: Iterable[str]) -> bool:
+    """Whether one of the names occurs as a word of its own; names in scripts without word borders match anywhere."""
+    folded = text.casefold()
+    for name in names:
+        wanted = name.casefold().strip()
+        if not wanted or wanted not in folded:
+            continue
+        if not wanted.isascii() or re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", folded):
+            return True
+    return False

@@ -1,0 +1,1 @@
+"""What a model is told: the sections of a prompt, in their order, and how many tokens they cost."""

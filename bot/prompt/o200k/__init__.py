@@ -1,0 +1,128 @@
+"""The o200k_base vocabulary in 5 MB of memory: counts tokens exactly as tiktoken does, without its 46 MB of tables.
+
+Knows no model and no prompt. Where the data beside it comes from: `README.md` there.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import hashlib
+import zlib
+from array import array
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+import regex
+
+FOLDER = Path(__file__).parent
+RANKS_FILE = "o200k_base.tiktoken.gz"
+RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
+
+LONGEST_RUN = 128
+"""Characters of one piece that are merged together. The work grows with the square of it; longer runs are cut, which
+changes the count of random letters by a quarter of a percent and nothing in written language. It is a multiple of the
+longest tokens, runs of spaces, so that these stay exact."""
+
+_SLOTS = 1 << 19
+"""Size of the hash table: a power of two with 2.6 slots for each of the 199,998 tokens."""
+
+_CACHED_PIECES = 4096
+"""Words whose count is remembered, under 1 MB; six of seven words of a chat are found there."""
+
+_NO_TOKEN = 1 << 30
+
+
+class VocabularyDamaged(Exception):
+    """The data beside this module is missing or not what it should be."""
+
+
+class Vocabulary:
+    """All tokens of o200k_base, looked up by their bytes.
+
+    A Python dict of them takes 27 MB. Here the bytes stand in one row ordered by rank, and a hash table with open
+    addressing holds nothing but ranks.
+    """
+
+    def __init__(self, folder: Path = FOLDER) -> None:
+        """Read the data, 0.15 s.
+
+        Raises:
+            VocabularyDamaged: a file is missing, unreadable or not the published one.
+        """
+        self._slots = array("I", bytes(4 * _SLOTS))
+        """Rank + 1 of the token whose hash leads here; 0 = free."""
+        self._ends = array("I", [0])
+        """Token of rank r = `_tokens[_ends[r] : _ends[r + 1]]`."""
+        try:
+            self._tokens = self._read_ranks(folder / RANKS_FILE)
+            self.pattern = (folder / "pattern.txt").read_text(encoding="utf-8").rstrip("\n")
+        except (OSError, EOFError, ValueError, zlib.error) as error:
+            raise VocabularyDamaged(f"{folder}: {error}") from error
+        self._split = regex.compile(self.pattern).findall
+        self._count_piece = lru_cache(_CACHED_PIECES)(self._merge)
+
+    def count(self, text: str) -> int:
+        """Number of tokens; what looks like a special token is plain text (M13).
+
+        Raises:
+            UnicodeEncodeError: the text holds a lone surrogate.
+        """
+        return sum(self._count_piece(run) for piece in self._split(text) for run in _runs(piece))
+
+    def ranks(self) -> dict[bytes, int]:
+        """The table as tiktoken wants it, 27 MB."""
+        ends = self._ends
+        return {self._tokens[ends[rank] : ends[rank + 1]]: rank for rank in range(len(ends) - 1)}
+
+    def _read_ranks(self, path: Path) -> bytes:
+        digest = hashlib.sha256()
+        tokens = bytearray()
+        with gzip.open(path) as file:
+            for line in file:  # base64 of the token, a space, its rank; sorted by rank without a gap
+                digest.update(line)
+                token = base64.b64decode(line.partition(b" ")[0])
+                tokens += token
+                self._ends.append(len(tokens))
+                self._slots[self._free_slot(token)] = len(self._ends) - 1
+        if digest.hexdigest() != RANKS_SHA256:
+            raise ValueError(f"{path.name} is not the published file")
+        return bytes(tokens)
+
+    def _free_slot(self, token: bytes) -> int:
+        slot = hash(token) % _SLOTS
+        while self._slots[slot]:
+            slot = (slot + 1) % _SLOTS
+        return slot
+
+    def _rank(self, token: bytes) -> int:
+        slots, ends = self._slots, self._ends
+        slot = hash(token) % _SLOTS
+        while found := slots[slot]:
+            if self._tokens[ends[found - 1] : ends[found]] == token:
+                return found - 1
+            slot = (slot + 1) % _SLOTS
+        return _NO_TOKEN
+
+    def _merge(self, piece: str) -> int:
+        """Byte pair encoding: merge the adjacent pair of lowest rank until no pair is a token; what is left counts."""
+        data = piece.encode()
+        if self._rank(data) != _NO_TOKEN:
+            return 1
+        cuts = list(range(len(data) + 1))
+        pairs = [self._rank(data[start : start + 2]) for start in range(len(data) - 1)]
+        while pairs and (lowest := min(pairs)) != _NO_TOKEN:
+            at = pairs.index(lowest)
+            del cuts[at + 1], pairs[at]
+            if at < len(pairs):
+                pairs[at] = self._rank(data[cuts[at] : cuts[at + 2]])
+            if at:
+                pairs[at - 1] = self._rank(data[cuts[at - 1] : cuts[at + 1]])
+        return len(cuts) - 1
+
+
+def _runs(piece: str) -> Iterable[str]:
+    if len(piece) <= LONGEST_RUN:
+        return (piece,)
+    return (piece[start : start + LONGEST_RUN] for start in range(0, len(piece), LONGEST_RUN))

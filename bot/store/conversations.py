@@ -1,0 +1,82 @@
+"""Conversations: which one a session is in, opening, resuming and closing them, and the intervals they listened to."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from sqlalchemy import func, insert, select, update
+
+from bot.store.database import Tx
+from bot.store.sessions import SessionRow
+from bot.store.tables import conversations, listenings, messages, sessions
+
+
+def ensure_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datetime) -> int:
+    """The open conversation of this persona here, made current: the running one, a resumed one, or a new one.
+
+    Another persona's conversation stops listening where this one begins, so that what was said while a persona was
+    away stays unknown to it.
+    """
+    if session.conversation_id is not None:
+        current = tx.execute(
+            select(conversations.c.persona_id).where(conversations.c.id == session.conversation_id)
+        ).scalar()
+        if current == persona_id:
+            return session.conversation_id
+    resumed = tx.execute(
+        select(conversations.c.id)
+        .where(
+            conversations.c.session_id == session.id,
+            conversations.c.persona_id == persona_id,
+            conversations.c.closed_at.is_(None),
+        )
+        .order_by(conversations.c.id.desc())
+    ).scalar()
+    return _make_current(tx, session, resumed or _open(tx, session.id, persona_id, now))
+
+
+def reset_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datetime) -> int:
+    """Close the current conversation, which keeps everything it has, and open the persona's next one."""
+    if session.conversation_id is not None:
+        tx.execute(update(conversations).where(conversations.c.id == session.conversation_id).values(closed_at=now))
+    return _make_current(tx, session, _open(tx, session.id, persona_id, now))
+
+
+def _open(tx: Tx, session_id: int, persona_id: str, now: datetime) -> int:
+    made = tx.execute(
+        insert(conversations).values(
+            session_id=session_id, persona_id=persona_id, opened_at=now, watermark=0, generation=0, greeted=False
+        )
+    ).inserted_primary_key
+    assert made is not None
+    return int(made[0])
+
+
+def _make_current(tx: Tx, session: SessionRow, conversation_id: int) -> int:
+    newest = next_position(tx) - 1
+    if session.conversation_id is not None:
+        still_open = (listenings.c.conversation_id == session.conversation_id, listenings.c.to_position.is_(None))
+        tx.execute(update(listenings).where(*still_open).values(to_position=newest))
+    tx.execute(insert(listenings).values(conversation_id=conversation_id, from_position=newest + 1))
+    tx.execute(update(sessions).where(sessions.c.id == session.id).values(conversation_id=conversation_id))
+    return conversation_id
+
+
+def next_position(tx: Tx) -> int:
+    """The position that the next message will get; ids are never reused."""
+    return int(tx.execute(select(func.coalesce(func.max(messages.c.id), 0))).scalar_one()) + 1
+
+
+def mark_greeted(tx: Tx, conversation_id: int) -> bool:
+    """Note that the persona has greeted; false when it had already."""
+    greet = update(conversations).where(conversations.c.id == conversation_id, conversations.c.greeted.is_(False))
+    return tx.execute(greet.values(greeted=True)).rowcount > 0
+
+
+def raise_generation(tx: Tx, conversation_id: int) -> None:
+    """Make every compaction that is under way stale (R4)."""
+    tx.execute(
+        update(conversations)
+        .where(conversations.c.id == conversation_id)
+        .values(generation=conversations.c.generation + 1)
+    )

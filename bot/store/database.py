@@ -1,0 +1,131 @@
+"""Runs plain functions in transactions, in threads of their own, so that the event loop never waits for a disk.
+
+SQLite has one writer thread and one read-only thread; no transaction is open while the network is awaited.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import structlog
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from bot.errors import OperatorError
+
+P = ParamSpec("P")
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+BUSY_TIMEOUT_MS = 5000
+"""How long a connection waits for another process's lock before it fails (S01)."""
+
+Tx = Connection
+"""An open transaction, as query functions receive it."""
+
+
+class DatabaseUnusable(OperatorError):
+    """The database cannot be opened or upgraded; the sentence says what to do."""
+
+
+class Database:
+    """Two threads with one connection each: all writes in order in one, reads beside them in the other."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self._engine = open_engine(url)
+        self._writer = ThreadPoolExecutor(1, "database-write")
+        # A second connection to a database in memory would see another, empty one.
+        in_memory = make_url(url).database in (None, "", ":memory:")
+        self._read_engine = self._engine if in_memory else open_engine(url, read_only=True)
+        self._reader = self._writer if in_memory else ThreadPoolExecutor(1, "database-read")
+
+    async def run(self, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `work(tx, ...)` in one write transaction: committed when it returns, rolled back when it raises."""
+        return await self._in_thread(self._writer, self._engine, work, *args, **kwargs)
+
+    async def read(self, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run `work(tx, ...)` on one consistent, read-only view of what is committed."""
+        return await self._in_thread(self._reader, self._read_engine, work, *args, **kwargs)
+
+    async def _in_thread(
+        self,
+        pool: ThreadPoolExecutor,
+        engine: Engine,
+        work: Callable[Concatenate[Tx, P], T],
+        *args: P.args,
+        **kwargs: P.kwargs,
+    ) -> T:
+        def transaction() -> T:
+            with engine.begin() as tx:
+                return work(tx, *args, **kwargs)
+
+        # A write that has begun is carried out even if its caller is cancelled; cancelling cannot half-do it.
+        return await asyncio.get_running_loop().run_in_executor(pool, transaction)
+
+    async def close(self) -> None:
+        """Wait for what is running and close the files."""
+        for pool in {self._writer, self._reader}:
+            await asyncio.to_thread(pool.shutdown, wait=True)
+        for engine in {self._engine, self._read_engine}:
+            engine.dispose()
+
+
+def open_engine(url: str, *, read_only: bool = False) -> Engine:
+    """One long-lived SQLite connection with our pragmas.
+
+    Raises:
+        DatabaseUnusable: the address is no SQLite address, or its folder cannot be made.
+    """
+    try:
+        parsed = make_url(url)
+    except ArgumentError:
+        raise DatabaseUnusable("DATABASE_URL is no database address; write sqlite:///data/familiar.db") from None
+    if parsed.get_backend_name() != "sqlite":
+        raise DatabaseUnusable(
+            f"DATABASE_URL names {parsed.get_backend_name()}, and only SQLite is supported; write sqlite:///data/familiar.db"
+        )
+    if parsed.database and parsed.database != ":memory:":
+        try:
+            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DatabaseUnusable(
+                f"The folder of {parsed.database} cannot be made: {error.strerror}. Set DATA_DIR or DATABASE_URL"
+            ) from error
+    engine = create_engine(parsed, poolclass=StaticPool, connect_args={"check_same_thread": False})
+    event.listen(engine, "connect", _read_only_connection if read_only else _write_connection)
+    begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"  # a write lock taken late could fail after work was done
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        connection.exec_driver_sql(begin)
+
+    return engine
+
+
+def _write_connection(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None  # we begin transactions ourselves
+    connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+    mode = connection.execute("PRAGMA journal_mode=WAL").fetchone()[0]
+    if mode not in ("wal", "memory"):
+        # Network and some virtual file systems refuse WAL (S02); everything works, but readers wait for writers.
+        log.warning("database.no_wal", journal_mode=mode, remedy="keep the data folder on a local disk")
+    connection.execute("PRAGMA synchronous=NORMAL")
+    connection.execute("PRAGMA foreign_keys=ON")
+
+
+def _read_only_connection(connection: sqlite3.Connection, _record: Any) -> None:
+    connection.isolation_level = None
+    connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA query_only=ON")
+
+
+def journal_mode(tx: Tx) -> str:
+    """The journal mode in force, for the doctor."""
+    return str(tx.execute(text("PRAGMA journal_mode")).scalar_one())

@@ -1,0 +1,154 @@
+"""Messages as they are heard: recorded once, edited and deleted in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import insert, select, update
+
+from bot.chat import AttachmentKind, Inbound
+from bot.store import conversations
+from bot.store.database import Tx
+from bot.store.sessions import SessionRow, touch_session
+from bot.store.tables import MessageKind, Standing, images, messages, sessions
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewMessage:
+    """What is recorded of an inbound besides what it carries itself."""
+
+    kind: MessageKind
+    text: str
+    addressed: bool
+    tokens: int
+
+
+def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: datetime) -> int | None:
+    """Insert a heard message at the position of its own id; `None` when its platform id is known already (D13, T19)."""
+    known = select(messages.c.id).where(
+        messages.c.session_id == session.id, messages.c.platform_message_id == inbound.message_id
+    )
+    if tx.execute(known).scalar() is not None:
+        return None
+    message_id = conversations.next_position(tx)
+    values = {
+        **_common(session, inbound),
+        "id": message_id,
+        "position": message_id,
+        "kind": new.kind.value,
+        "text": new.text,
+        "addressed": new.addressed,
+        "tokens": new.tokens,
+        "reply_to": inbound.reply_to.message_id if inbound.reply_to else None,
+        "quote": _quote(inbound),
+    }
+    tx.execute(insert(messages).values(values))
+    for attachment in inbound.attachments:
+        if attachment.kind is AttachmentKind.IMAGE:
+            image = {"name": attachment.name, "media_type": attachment.media_type, "data": attachment.data}
+            tx.execute(insert(images).values(message_id=message_id, **image))
+    if not inbound.author.is_bot:
+        touch_session(tx, session.id, now)
+    return message_id
+
+
+def _common(session: SessionRow, inbound: Inbound) -> dict[str, object]:
+    return {
+        "session_id": session.id,
+        "platform_message_id": inbound.message_id,
+        "place_key": inbound.channel.place_key,
+        "visibility": inbound.channel.visibility.value,
+        "author_key": inbound.author.key,
+        "author_name": inbound.author.name,
+        "sent_at": inbound.sent_at,
+        "standing": Standing.LIVE.value,
+        "cut": False,
+    }
+
+
+QUOTE_CHARS = 300
+"""Characters kept of the message that a message replies to."""
+
+
+def _quote(inbound: Inbound) -> str:
+    # What we said ourselves stands in the history already; only other people's words are worth repeating.
+    quote = inbound.reply_to
+    if quote is None or not quote.text:
+        return ""
+    text = quote.text if len(quote.text) <= QUOTE_CHARS else quote.text[:QUOTE_CHARS] + "…"
+    return f"{quote.author_name}: {text}"
+
+
+def edit(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage) -> None:
+    """Store the new text of a heard message (T12, D31); an edit of an unknown one is kept as a tombstone."""
+    row = _find(tx, session, inbound.message_id)
+    if row is None:
+        _tombstone(tx, session, inbound)
+        return
+    changed = {"text": new.text, "tokens": new.tokens, "edited_at": inbound.sent_at}
+    tx.execute(update(messages).where(messages.c.id == row).values(changed))
+    _make_stale(tx, session)
+
+
+def delete(tx: Tx, session: SessionRow, inbound: Inbound) -> None:
+    """Take a heard message out of every later prompt (D31); a delete of an unknown one is kept as a tombstone."""
+    row = _find(tx, session, inbound.message_id)
+    if row is None:
+        _tombstone(tx, session, inbound)
+        return
+    tx.execute(update(messages).where(messages.c.id == row).values(deleted_at=inbound.sent_at))
+    _make_stale(tx, session)
+
+
+def _find(tx: Tx, session: SessionRow, platform_message_id: str) -> int | None:
+    where = (messages.c.session_id == session.id, messages.c.platform_message_id == platform_message_id)
+    return tx.execute(select(messages.c.id).where(*where)).scalar()
+
+
+def _tombstone(tx: Tx, session: SessionRow, inbound: Inbound) -> None:
+    message_id = conversations.next_position(tx)
+    values = {**_common(session, inbound), "id": message_id, "position": message_id, "deleted_at": inbound.sent_at}
+    tx.execute(
+        insert(messages).values(**values, kind=MessageKind.SAID.value, text="", addressed=False, tokens=0, quote="")
+    )
+
+
+def _make_stale(tx: Tx, session: SessionRow) -> None:
+    if session.conversation_id is not None:
+        conversations.raise_generation(tx, session.conversation_id)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unanswered:
+    """An addressed message that nobody has answered."""
+
+    session_id: int
+    message_id: int
+    author_key: str
+    platform_message_id: str | None
+
+
+def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
+    """Addressed messages without an answer that are young enough to be answered after a restart, oldest first."""
+    rows = tx.execute(
+        select(messages.c.session_id, messages.c.id, messages.c.author_key, messages.c.platform_message_id)
+        .join(sessions, sessions.c.id == messages.c.session_id)
+        .where(
+            messages.c.addressed,
+            messages.c.answered_by.is_(None),
+            messages.c.deleted_at.is_(None),
+            messages.c.standing == Standing.LIVE.value,
+            messages.c.sent_at >= now - within,
+        )
+        .order_by(messages.c.id)
+    )
+    return [
+        Unanswered(session_id=row.session_id, message_id=row.id, author_key=row.author_key, platform_message_id=row[3])
+        for row in rows
+    ]
+
+
+Count = Callable[[str], int]
+"""Counts the tokens of a text."""

@@ -1,0 +1,212 @@
+"""Replies: begun before the first thing is shown, settled when the platform has it; superseded, undone, looked up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from sqlalchemy import insert, select, update
+
+from bot.chat import PartState, SentPart
+from bot.llm.model import ToolCall
+from bot.store.conversations import next_position, raise_generation
+from bot.store.database import Tx
+from bot.store.sessions import SessionRow
+from bot.store.tables import MessageKind, ReplyState, Standing, conversations, messages, sent_parts
+from bot.store.window import LIVE
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewReply:
+    """What is known of a reply before anything of it is shown."""
+
+    session: SessionRow
+    conversation_id: int
+    persona_id: str
+    persona_name: str
+    position: int
+    burst: tuple[int, ...]
+    kind: MessageKind = MessageKind.REPLY
+    """NOTICE when the burst is answered by telling of a failure, which no prompt may read."""
+
+
+def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
+    """Insert the reply row and mark its burst answered: the transaction before the first visible request (R2, S16)."""
+    reply_id = next_position(tx)
+    tx.execute(
+        insert(messages).values(
+            id=reply_id,
+            session_id=new.session.id,
+            conversation_id=new.conversation_id,
+            position=new.position,
+            place_key=new.session.channel.place_key,
+            visibility=new.session.channel.visibility.value,
+            author_name=new.persona_name,
+            persona_id=new.persona_id,
+            kind=new.kind.value,
+            text="",
+            quote="",
+            addressed=False,
+            state=ReplyState.SENDING.value,
+            standing=Standing.LIVE.value,
+            cut=False,
+            tokens=0,
+            sent_at=now,
+        )
+    )
+    if new.burst:
+        unanswered = (messages.c.id.in_(new.burst), messages.c.answered_by.is_(None))
+        tx.execute(update(messages).where(*unanswered).values(answered_by=reply_id))
+    return reply_id
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolRound:
+    """One round of the tool loop: what the model called and what came back, stored as one group."""
+
+    calls: tuple[ToolCall, ...]
+    results: tuple[tuple[str, str, str], ...]
+    """(call id, tool name, result text)"""
+    call_tokens: int = 0
+    result_tokens: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Settled:
+    """How a reply ended."""
+
+    text: str
+    tokens: int
+    parts: tuple[SentPart, ...]
+    cut: bool = False
+    rounds: tuple[ToolRound, ...] = field(default=())
+
+
+def settle_reply(tx: Tx, reply_id: int, settled: Settled, now: datetime) -> None:
+    """Store the final text, its tool rounds and what the platform said about each part."""
+    state = worst_state(settled.parts)
+    values = {"text": settled.text, "tokens": settled.tokens, "state": state.value, "cut": settled.cut, "sent_at": now}
+    tx.execute(update(messages).where(messages.c.id == reply_id).values(values))
+    for part in settled.parts:
+        row = {"ordinal": part.ordinal, "platform_message_id": part.message_id, "state": part.state.value}
+        tx.execute(insert(sent_parts).values(message_id=reply_id, **row))
+    for tool_round in settled.rounds:
+        _store_round(tx, reply_id, tool_round, now)
+
+
+def _store_round(tx: Tx, reply_id: int, tool_round: ToolRound, now: datetime) -> None:
+    reply = tx.execute(select(messages).where(messages.c.id == reply_id)).one()
+    shared = {
+        "session_id": reply.session_id,
+        "conversation_id": reply.conversation_id,
+        "position": reply.position,
+        "place_key": reply.place_key,
+        "visibility": reply.visibility,
+        "author_name": reply.author_name,
+        "persona_id": reply.persona_id,
+        "kind": MessageKind.TOOL.value,
+        "standing": Standing.LIVE.value,
+        "answered_by": reply_id,
+        "addressed": False,
+        "cut": False,
+        "quote": "",
+        "sent_at": now,
+    }
+    calls = json.dumps([{"id": call.id, "name": call.name, "arguments": call.arguments} for call in tool_round.calls])
+    tx.execute(insert(messages).values(**shared, text="", tool_calls=calls, tokens=tool_round.call_tokens))
+    for (call_id, name, text), tokens in zip(tool_round.results, tool_round.result_tokens, strict=True):
+        tx.execute(insert(messages).values(**shared, text=text, tool_call_id=call_id, tool_name=name, tokens=tokens))
+
+
+def worst_state(parts: Sequence[SentPart]) -> ReplyState:
+    """A reply is as well as its worst part; one without parts was never shown."""
+    states = {part.state for part in parts}
+    if PartState.FAILED in states or not states:
+        return ReplyState.FAILED
+    return ReplyState.UNCERTAIN if PartState.UNCERTAIN in states else ReplyState.SENT
+
+
+def mark_interrupted(tx: Tx) -> int:
+    """After a crash: replies that were being sent are uncertain, and never sent again by themselves (S16)."""
+    sending = update(messages).where(messages.c.state == ReplyState.SENDING.value)
+    return tx.execute(sending.values(state=ReplyState.UNCERTAIN.value)).rowcount
+
+
+def close_burst(tx: Tx, new: NewReply, now: datetime) -> None:
+    """Mark a burst answered by nothing shown: a stopped turn, or an answer that stayed empty."""
+    reply_id = begin_reply(tx, new, now)
+    tx.execute(update(messages).where(messages.c.id == reply_id).values(state=ReplyState.SENT.value))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LastReply:
+    """The newest answer of a conversation, for /retry, /undo and /continue."""
+
+    id: int
+    conversation_id: int
+    kind: MessageKind
+    position: int
+    state: ReplyState
+    burst: tuple[int, ...]
+    asker_key: str | None
+    asker_platform_message_id: str | None
+    platform_message_ids: tuple[str, ...]
+    is_in_memory: bool
+
+
+def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
+    """The newest live answer, failed ones included; greetings answer nobody and are not meant."""
+    answer = tx.execute(
+        select(messages)
+        .where(
+            messages.c.conversation_id == conversation_id,
+            messages.c.kind.in_((MessageKind.REPLY.value, MessageKind.NOTICE.value)),
+            messages.c.id.in_(select(messages.c.answered_by).where(messages.c.addressed)),
+            LIVE,
+        )
+        .order_by(messages.c.position.desc(), messages.c.id.desc())
+    ).first()
+    if answer is None:
+        return None
+    burst = tx.execute(
+        select(messages).where(messages.c.answered_by == answer.id, messages.c.addressed).order_by(messages.c.id)
+    ).all()
+    parts = (
+        select(sent_parts.c.platform_message_id)
+        .where(sent_parts.c.message_id == answer.id)
+        .order_by(sent_parts.c.ordinal)
+    )
+    watermark = tx.execute(select(conversations.c.watermark).where(conversations.c.id == conversation_id)).scalar_one()
+    return LastReply(
+        id=answer.id,
+        conversation_id=conversation_id,
+        kind=MessageKind(answer.kind),
+        position=answer.position,
+        state=ReplyState(answer.state),
+        burst=tuple(row.id for row in burst),
+        asker_key=burst[-1].author_key,
+        asker_platform_message_id=burst[-1].platform_message_id,
+        platform_message_ids=tuple(part for (part,) in tx.execute(parts) if part),
+        is_in_memory=answer.position <= watermark,
+    )
+
+
+def supersede(tx: Tx, reply: LastReply) -> None:
+    """Take a reply out of every prompt and let its burst be answered again, at the same position."""
+    _set_standing(tx, reply, Standing.SUPERSEDED)
+    tx.execute(update(messages).where(messages.c.id.in_(reply.burst)).values(answered_by=None))
+    raise_generation(tx, reply.conversation_id)
+
+
+def undo(tx: Tx, reply: LastReply) -> None:
+    """Take a burst and its reply out of every prompt."""
+    _set_standing(tx, reply, Standing.UNDONE)
+    tx.execute(update(messages).where(messages.c.id.in_(reply.burst)).values(standing=Standing.UNDONE.value))
+    raise_generation(tx, reply.conversation_id)
+
+
+def _set_standing(tx: Tx, reply: LastReply, standing: Standing) -> None:
+    its_tools = (messages.c.kind == MessageKind.TOOL.value) & (messages.c.answered_by == reply.id)
+    tx.execute(update(messages).where((messages.c.id == reply.id) | its_tools).values(standing=standing.value))

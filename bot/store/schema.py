@@ -1,0 +1,116 @@
+"""Brings a database to the newest shape, and says how it stands. Alembic is imported only when there is work to do."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, inspect, text
+from sqlmodel import SQLModel
+
+import bot.store.tables  # noqa: F401  (fills SQLModel.metadata)
+from bot.store.database import DatabaseUnusable, open_engine
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+HEAD = "0001"
+"""The newest revision in `migrations/versions`; a test holds the two equal, so that a start need not load Alembic."""
+
+MIGRATIONS = Path(__file__).parents[2] / "migrations"
+
+
+class SchemaState(StrEnum):
+    """How a database stands against the code."""
+
+    CURRENT = "current"
+    EMPTY = "empty"
+    OLDER = "older"
+    UNVERSIONED = "unversioned"
+    """Tables without a version: made by `create_all`, or by something else."""
+    FOREIGN = "foreign"
+    """A revision that this code does not know: made by a newer version."""
+
+
+def upgrade(url: str) -> SchemaState:
+    """Bring the database to HEAD in one transaction that holds the write lock; returns how it stood before.
+
+    Raises:
+        DatabaseUnusable: it is newer than the code, or its tables are not ours.
+    """
+    engine = open_engine(url)
+    try:
+        with engine.begin() as connection:
+            state = schema_state(connection)
+            if state is SchemaState.CURRENT:
+                return state
+            if state is SchemaState.FOREIGN:
+                raise DatabaseUnusable(
+                    "The database was made by a newer version of Familiar. Update Familiar, or restore a backup"
+                )
+            _upgrade(connection, state)
+            return state
+    finally:
+        engine.dispose()
+
+
+def check(url: str) -> SchemaState:
+    """How the database stands; changes nothing in it."""
+    engine = open_engine(url, read_only=True)
+    try:
+        with engine.begin() as connection:
+            return schema_state(connection)
+    finally:
+        engine.dispose()
+
+
+def schema_state(connection: Connection) -> SchemaState:
+    """Compare what is there with HEAD."""
+    tables = set(inspect(connection).get_table_names())
+    if not tables:
+        return SchemaState.EMPTY
+    revision = (
+        connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
+        if "alembic_version" in tables
+        else None
+    )
+    if revision is None:
+        return SchemaState.UNVERSIONED
+    if revision == HEAD:
+        return SchemaState.CURRENT
+    return SchemaState.OLDER if revision in _revisions() else SchemaState.FOREIGN
+
+
+def _upgrade(connection: Connection, state: SchemaState) -> None:
+    from alembic import command
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+
+    config = _config()
+    config.attributes["connection"] = connection
+    if state is SchemaState.UNVERSIONED:
+        # Such a database may be stamped only if it is exactly what the migrations would have made (S10).
+        differences = compare_metadata(MigrationContext.configure(connection), SQLModel.metadata)
+        if differences:
+            raise DatabaseUnusable(
+                f"The database has tables but no version, and differs from ours in {len(differences)} points. "
+                "Point DATABASE_URL at another file, or restore a backup"
+            )
+        command.stamp(config, HEAD)
+        return
+    command.upgrade(config, HEAD)
+
+
+def _config() -> Config:
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    return config
+
+
+def _revisions() -> set[str]:
+    from alembic.script import ScriptDirectory
+
+    return {script.revision for script in ScriptDirectory.from_config(_config()).walk_revisions()}

@@ -1,0 +1,160 @@
+"""Sessions: finding the one for a channel, and moving all that belongs to a place when the platform renames it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Row, delete, func, insert, select, update
+
+from bot.chat import ChannelRef, Visibility
+from bot.overrides import Source, StoredOverride
+from bot.store.database import Tx
+from bot.store.tables import Scope, conversations, messages, overrides, sessions
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SessionRow:
+    """A session as queries return it."""
+
+    id: int
+    channel: ChannelRef
+    conversation_id: int | None
+
+
+def find_session(tx: Tx, channel: ChannelRef) -> SessionRow | None:
+    """The session of a channel, if anybody has spoken there."""
+    row = tx.execute(select(sessions).where(sessions.c.key == channel.session_key)).first()
+    return _session(row) if row else None
+
+
+def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
+    """The session of a channel, made when it is new. Names are refreshed because people rename channels."""
+    row = tx.execute(select(sessions).where(sessions.c.key == channel.session_key)).first()
+    names = {
+        "place_name": channel.place_name,
+        "channel_name": channel.channel_name,
+        "visibility": channel.visibility.value,
+    }
+    if row is None:
+        values = {
+            "key": channel.session_key,
+            "place_key": channel.place_key,
+            "parent_key": channel.parent_key,
+            "platform": channel.platform,
+            "place": channel.place,
+            "channel": channel.channel,
+            "thread": channel.thread,
+            "created_at": now,
+            **names,
+        }
+        made = tx.execute(insert(sessions).values(values)).inserted_primary_key
+        assert made is not None
+        return SessionRow(id=made[0], channel=channel, conversation_id=None)
+    if any(getattr(row, name) != value for name, value in names.items()):
+        tx.execute(update(sessions).where(sessions.c.id == row.id).values(names))
+    return SessionRow(id=row.id, channel=channel, conversation_id=row.conversation_id)
+
+
+def session_by_id(tx: Tx, session_id: int) -> SessionRow:
+    """A session that is known to exist."""
+    return _session(tx.execute(select(sessions).where(sessions.c.id == session_id)).one())
+
+
+def _session(row: Row[tuple[object, ...]]) -> SessionRow:
+    channel = ChannelRef(
+        platform=row.platform,
+        place=row.place,
+        channel=row.channel,
+        thread=row.thread,
+        visibility=Visibility(row.visibility),
+        place_name=row.place_name,
+        channel_name=row.channel_name,
+    )
+    return SessionRow(id=row.id, channel=channel, conversation_id=row.conversation_id)
+
+
+def touch_session(tx: Tx, session_id: int, now: datetime) -> None:
+    """Note when a human last spoke; the idle clock runs from there."""
+    tx.execute(update(sessions).where(sessions.c.id == session_id).values(last_human_at=now))
+
+
+def load_overrides(tx: Tx, channel: ChannelRef) -> list[StoredOverride]:
+    """What was changed for this session, for the channel of a thread, and for its place."""
+    places = {
+        (Scope.SESSION.value, channel.session_key): Source.SESSION,
+        (Scope.SESSION.value, channel.parent_key): Source.PARENT,
+        (Scope.PLACE.value, channel.place_key): Source.PLACE,
+    }
+    rows = tx.execute(
+        select(overrides.c.scope, overrides.c.scope_key, overrides.c.name, overrides.c.value).where(
+            overrides.c.scope_key.in_((channel.session_key, channel.parent_key, channel.place_key))
+        )
+    )
+    return [
+        StoredOverride(scope=places[row.scope, row.scope_key], name=row.name, value=row.value)
+        for row in rows
+        if (row.scope, row.scope_key) in places
+    ]
+
+
+def set_override(tx: Tx, scope: Scope, scope_key: str, name: str, value: str, *, set_by: str, now: datetime) -> None:
+    """Change a key for a scope; `value` is JSON."""
+    unset_override(tx, scope, scope_key, name)
+    tx.execute(
+        insert(overrides).values(
+            scope=scope.value, scope_key=scope_key, name=name, value=value, set_by=set_by, set_at=now
+        )
+    )
+
+
+def unset_override(tx: Tx, scope: Scope, scope_key: str, name: str) -> bool:
+    """Let a scope inherit a key again; false when nothing was set."""
+    where = (overrides.c.scope == scope.value, overrides.c.scope_key == scope_key, overrides.c.name == name)
+    return tx.execute(delete(overrides).where(*where)).rowcount > 0
+
+
+def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
+    """Move everything of a place to its new key in one transaction (T09); repeating it does nothing (T23).
+
+    A session that the new place already began keeps its messages: they are added to the old story.
+    """
+    moved = False
+    for row in tx.execute(select(sessions).where(sessions.c.place_key == old.place_key)).all():
+        was = _session(row).channel
+        target = ChannelRef(platform=new.platform, place=new.place, channel=was.channel, thread=was.thread)
+        _absorb(tx, target.session_key, row.id)
+        keys = {
+            "key": target.session_key,
+            "place_key": target.place_key,
+            "parent_key": target.parent_key,
+            "place": new.place,
+        }
+        tx.execute(update(sessions).where(sessions.c.id == row.id).values(keys))
+        tx.execute(update(messages).where(messages.c.session_id == row.id).values(place_key=target.place_key))
+        _move_overrides(tx, Scope.SESSION, was.session_key, target.session_key)
+        moved = True
+    _move_overrides(tx, Scope.PLACE, old.place_key, new.place_key)
+    return moved
+
+
+def _absorb(tx: Tx, key: str, into: int) -> None:
+    newcomer = tx.execute(select(sessions.c.id).where(sessions.c.key == key)).scalar()
+    if newcomer is None:
+        return
+    # Platform ids of the two places may coincide; the newcomer's are dropped where they do.
+    taken = select(messages.c.platform_message_id).where(
+        messages.c.session_id == into, messages.c.platform_message_id.is_not(None)
+    )
+    clash = (messages.c.session_id == newcomer, messages.c.platform_message_id.in_(taken))
+    tx.execute(update(messages).where(*clash).values(platform_message_id=func.printf("migrated:%d", messages.c.id)))
+    tx.execute(update(messages).where(messages.c.session_id == newcomer).values(session_id=into))
+    tx.execute(update(conversations).where(conversations.c.session_id == newcomer).values(session_id=into))
+    tx.execute(delete(sessions).where(sessions.c.id == newcomer))
+
+
+def _move_overrides(tx: Tx, scope: Scope, old_key: str, new_key: str) -> None:
+    names = select(overrides.c.name).where(overrides.c.scope == scope.value, overrides.c.scope_key == new_key)
+    mine = (overrides.c.scope == scope.value, overrides.c.scope_key == old_key)
+    tx.execute(delete(overrides).where(*mine, overrides.c.name.in_(names)))
+    tx.execute(update(overrides).where(*mine).values(scope_key=new_key))

@@ -1,0 +1,163 @@
+"""What a turn reads: the burst it answers, and the conversation's messages after the watermark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, case, or_, select
+
+from bot.store.database import Tx
+from bot.store.tables import MessageKind, Standing, conversations, images, listenings, messages
+
+PAGE_ROWS = 200
+"""Rows fetched at a time while a window is filled from its newest end."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WindowRow:
+    """One message of a conversation's history, as prompts need it."""
+
+    id: int
+    position: int
+    kind: MessageKind
+    conversation_id: int | None
+    persona_id: str | None
+    author_key: str | None
+    author_name: str
+    text: str
+    quote: str
+    addressed: bool
+    tokens: int
+    sent_at: datetime
+    tool_calls: tuple[dict[str, str], ...] = ()
+    tool_call_id: str | None = None
+    tool_name: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ImageRow:
+    """An image of a message."""
+
+    message_id: int
+    media_type: str
+    data: bytes
+
+
+_KINDS = (MessageKind.SAID.value, MessageKind.REPLY.value, MessageKind.TOOL.value)
+# At one position: what was said, the tool rounds of its answer, the answer.
+_RANK = case((messages.c.kind == MessageKind.SAID.value, 0), (messages.c.kind == MessageKind.TOOL.value, 1), else_=2)
+_COLUMNS = (
+    messages.c.id,
+    messages.c.position,
+    messages.c.kind,
+    messages.c.conversation_id,
+    messages.c.persona_id,
+    messages.c.author_key,
+    messages.c.author_name,
+    messages.c.text,
+    messages.c.quote,
+    messages.c.addressed,
+    messages.c.tokens,
+    messages.c.sent_at,
+    messages.c.tool_calls,
+    messages.c.tool_call_id,
+    messages.c.tool_name,
+)
+LIVE = and_(messages.c.deleted_at.is_(None), messages.c.standing == Standing.LIVE.value)
+
+
+def read_window(
+    tx: Tx, session_id: int, conversation_id: int, *, up_to: int, room: int, start: int = 0, limit: int = 0
+) -> list[WindowRow]:
+    """The conversation's history in order, up to a position: its intervals' human lines, its replies and tools, and the
+    replies of other personas. Fetched from the newest end until `room` tokens are full or `limit` rows are read
+    (0 = no limit); `start` is the position before which nothing is wanted.
+    """
+    watermark = tx.execute(select(conversations.c.watermark).where(conversations.c.id == conversation_id)).scalar_one()
+    heard = _heard(tx, conversation_id)
+    query = (
+        select(*_COLUMNS)
+        .where(
+            messages.c.session_id == session_id,
+            messages.c.position <= up_to,
+            messages.c.position > max(watermark, start - 1),
+            messages.c.kind.in_(_KINDS),
+            LIVE,
+            or_(messages.c.conversation_id == conversation_id, heard),
+        )
+        .order_by(messages.c.position.desc(), _RANK.desc(), messages.c.id.desc())
+    )
+    rows: list[WindowRow] = []
+    used = 0
+    for row in tx.execute(query).yield_per(PAGE_ROWS):
+        if (rows and used + row.tokens > room) or (limit and len(rows) >= limit):
+            break
+        used += row.tokens
+        rows.append(_window_row(row))
+    rows.reverse()
+    return rows
+
+
+def _heard(tx: Tx, conversation_id: int) -> ColumnElement[bool]:
+    intervals = tx.execute(
+        select(listenings.c.from_position, listenings.c.to_position).where(
+            listenings.c.conversation_id == conversation_id
+        )
+    ).all()
+    inside = [
+        and_(messages.c.position >= first, messages.c.position <= last)
+        if last is not None
+        else messages.c.position >= first
+        for first, last in intervals
+    ]
+    # Tool rounds of other conversations are their own business; their replies were heard by everybody.
+    return and_(messages.c.kind != MessageKind.TOOL.value, or_(*inside)) if inside else messages.c.id < 0
+
+
+def _window_row(row: Row[Any]) -> WindowRow:
+    fields = dict(row._mapping)
+    fields["kind"] = MessageKind(row.kind)
+    fields["tool_calls"] = tuple(json.loads(row.tool_calls)) if row.tool_calls else ()
+    return WindowRow(**fields)
+
+
+def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
+    """The ids of the burst that a message belongs to: unanswered addressed messages of its author, not interrupted by
+    another author's addressed message (R2). Empty when the message is answered, deleted or undone.
+    """
+    first = select(messages.c.id).where(
+        messages.c.session_id == session_id, messages.c.addressed, messages.c.answered_by.is_(None), LIVE
+    )
+    oldest = tx.execute(first.order_by(messages.c.id).limit(1)).scalar()
+    if oldest is None:
+        return ()
+    rows = tx.execute(
+        select(messages.c.id, messages.c.author_key, messages.c.answered_by)
+        .where(messages.c.session_id == session_id, messages.c.id >= oldest, messages.c.addressed, LIVE)
+        .order_by(messages.c.id)
+    )
+    return burst_of(message_id, [(row.id, row.author_key, row.answered_by is not None) for row in rows])
+
+
+def burst_of(message_id: int, addressed: Iterable[tuple[int, str | None, bool]]) -> tuple[int, ...]:
+    """Pure half of `read_burst`: `addressed` are (id, author, is it answered) in order."""
+    burst: list[int] = []
+    author: str | None = None
+    for row_id, row_author, is_answered in addressed:
+        if row_author != author or is_answered:
+            if message_id in burst:
+                break
+            burst, author = [], row_author
+        if not is_answered:
+            burst.append(row_id)
+    return tuple(burst) if message_id in burst else ()
+
+
+def read_images(tx: Tx, message_ids: Sequence[int]) -> list[ImageRow]:
+    """The images of some messages, in order."""
+    rows = tx.execute(select(images).where(images.c.message_id.in_(message_ids)).order_by(images.c.id))
+    return [ImageRow(message_id=row.message_id, media_type=row.media_type, data=row.data) for row in rows]

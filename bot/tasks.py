@@ -1,0 +1,39 @@
+"""The one place where background tasks start: each has a name, is held, and is awaited or cancelled at the end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import structlog
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+
+class Tasks:
+    """Holds running tasks so that none is garbage collected, fails unseen, or outlives the process's shutdown."""
+
+    def __init__(self) -> None:
+        self._running: set[asyncio.Task[Any]] = set()
+
+    def spawn(self, name: str, coro: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """Start `coro` in the background. An exception that nobody awaits is logged under the task's name."""
+        task = asyncio.get_running_loop().create_task(coro, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._ended)
+        return task
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("task.failed", task=task.get_name(), error=repr(error), exc_info=error)
+
+    async def close(self) -> None:
+        """Cancel what still runs and wait until all of it has ended."""
+        while self._running:
+            running = list(self._running)
+            for task in running:
+                task.cancel()
+            await asyncio.gather(*running, return_exceptions=True)

@@ -1,0 +1,59 @@
+"""One turn: everything that sections, tools and the agent may read about the answer being made. Values only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.llm.catalogue import ModelLimits
+from bot.overrides import SessionSettings
+from bot.personas.library import Persona
+from bot.store.sessions import SessionRow
+from bot.store.window import ImageRow, WindowRow
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asker:
+    """Who is answered. Tools run with this person's rights."""
+
+    key: str
+    name: str
+    locale: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Turn:
+    """The answer to one burst, frozen when the turn opened; later changes count for the next turn.
+
+    `history` ends with the burst (or, for /continue, with the reply to go on from); `budget` are the tokens that the
+    whole prompt may fill, `reserve` those kept for the answer.
+    """
+
+    session: SessionRow
+    conversation_id: int
+    persona: Persona | None
+    persona_id: str
+    persona_name: str
+    settings: SessionSettings
+    model: str
+    limits: ModelLimits
+    window: int
+    budget: int
+    reserve: int
+    asker: Asker
+    burst: tuple[int, ...]
+    position: int
+    history: tuple[WindowRow, ...]
+    images: tuple[ImageRow, ...]
+    continues: bool
+    now: datetime
+
+    @property
+    def is_group(self) -> bool:
+        """Whether several people may speak here."""
+        return not self.session.channel.is_dm
+
+    @property
+    def participants(self) -> tuple[str, ...]:
+        """Display names of the people in the history, newest last, each once."""
+        return tuple(dict.fromkeys(row.author_name for row in self.history if row.author_key))

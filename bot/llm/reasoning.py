@@ -11,7 +11,7 @@ _CLOSING = ("</think>", "</thinking>", "</seed:think>", "[/think]")
 _LONGEST = max(map(len, _OPENING + _CLOSING))
 
 _CLOSE = re.compile("|".join(map(re.escape, _CLOSING)), re.IGNORECASE)
-_TOKEN = re.compile("`+|\n|" + "|".join(map(re.escape, _OPENING + _CLOSING)), re.IGNORECASE)
+_MARK = re.compile("`+|\n|" + "|".join(map(re.escape, _OPENING + _CLOSING)), re.IGNORECASE)
 _STARTS = frozenset("`<[\n")
 
 
@@ -70,9 +70,9 @@ class ReasoningFilter:
         visible: list[str] = []
         end = len(text) if final else len(text) - _unfinished(text)
         position = 0
-        while found := (_CLOSE if self._inside else _TOKEN).search(text, position, end):
+        while found := (_CLOSE if self._inside else _MARK).search(text, position, end):
             self._keep(text[position : found.start()], visible)
-            self._token(found.group(), visible)
+            self._mark(found.group(), visible)
             position = found.end()
         self._keep(text[position:end], visible)
         self._pending = text[end:]
@@ -81,19 +81,19 @@ class ReasoningFilter:
     def _keep(self, text: str, visible: list[str]) -> None:
         (self._thought if self._inside else visible).append(text)
 
-    def _token(self, token: str, visible: list[str]) -> None:
-        tag = token.lower()
+    def _mark(self, mark: str, visible: list[str]) -> None:
+        tag = mark.lower()
         if self._inside:
             self._inside = False
-        elif token[0] == "`":
-            self._code = _code_after(self._code, len(token))
-            visible.append(token)
-        elif token == "\n":
+        elif mark[0] == "`":
+            self._code = _code_after(self._code, len(mark))
+            visible.append(mark)
+        elif mark == "\n":
             # A code span ends with its line, a fence does not: a lone backtick must not disarm the tags for ever.
             self._code = self._code if self._code >= 3 else 0
-            visible.append(token)
+            visible.append(mark)
         elif self._code:
-            visible.append(token)
+            visible.append(mark)
         elif tag in _OPENING:
             self._inside = self._settled = True
             self._holding = False

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 _HOLD = 64  # characters of a line start held at most for a speaker label; longer names are never recognised (L15)
-_OPENERS = "*_[(<【「"
-_CLOSERS = "*_])>】」"
+_MIRROR = {"[": "]", "(": ")", "<": ">", "【": "】", "「": "」"}
+_OPENERS = "*_" + "".join(_MIRROR)
+_CLOSERS = "*_" + "".join(_MIRROR.values())
 _MOST_DECORATION = 4  # characters of mark-up before or after a name
 
 
@@ -161,15 +162,105 @@ class _Lines:
     def _prefix_end(self, line: str) -> int | None:
         """Length of what has to go from the start of `line`, `None` while that is open; sets `stopped`."""
         fence = _fence_end(line)
-        if fence != 0 or self._fenced:
-            if fence:
-                self._fenced = not self._fenced
-            return None if fence is None else 0
-        for echo in self._echoes:
-            if (end := echo.end(line)) != 0:
-                return end
-        end, name = _label(line, self._names)
-        if name in self._own or end is None:
-            return end
-        self.stopped = bool(end) and not self._first
+        if fence is None or fence or self._fenced:
+            self._fenced ^= bool(fence)
+            return fence and 0
+        start = 0
+        while end := self._echo_end(line[start:]):
+            start += end
+            if self._first:
+                return start  # on later lines a stamp alone may belong to the answer: a list of times
+        label, name = (None, "") if end is None else _label(line[start:], self._names)
+        if label is None or not label:
+            return label
+        if name in self._own:
+            return start + label
+        self.stopped = not self._first
         return 0
+
+    def _echo_end(self, line: str) -> int | None:
+        ends = [echo.end(line) for echo in self._echoes]
+        if end := next(filter(None, ends), 0):
+            return end + len(line[end:]) - len(line[end:].lstrip(" "))
+        return None if None in ends else 0
+
+
+class _Loop:
+    """Notices that the text has been repeating itself for a while (a small model that got stuck).
+
+    Looks at fixed positions of the text, so that the cut does not depend on the chunking.
+    """
+
+    _STEP = 64  # characters between two looks
+    _WINDOW = 600  # characters looked at
+    _PERIOD = 150  # longest piece whose repetition is noticed: at least four times in the window
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._tail = ""
+        self._fresh = 0
+
+    def feed(self, text: str) -> str:
+        if self.stopped:
+            return ""
+        position = 0
+        while len(text) - position >= (step := self._STEP - self._fresh):
+            self._tail = (self._tail + text[position : position + step])[-self._WINDOW :]
+            self._fresh = 0
+            position += step
+            if self._repeats():
+                self.stopped = True
+                return text[:position]
+        self._tail += text[position:]
+        self._fresh += len(text) - position
+        return text
+
+    def _repeats(self) -> bool:
+        # Text with period p equals itself shifted by p: its head is found again at p.
+        return len(self._tail) == self._WINDOW and self._tail.find(self._tail[: -self._PERIOD], 1) > 0
+
+
+def _label(text: str, names: frozenset[str]) -> tuple[int | None, str]:
+    """Length and name of the speaker label at the start of `text`: 0 without one, `None` while that is open."""
+    body = text.lstrip(_OPENERS)
+    opening = text[: len(text) - len(body)]
+    found = re.search(r"[:：\n]", body[:_HOLD])
+    if len(opening) > _MOST_DECORATION or (found and found.group() == "\n"):
+        return 0, ""
+    if not found:
+        return (None if len(body) < _HOLD and _may_become(body.casefold(), names) else 0), ""
+    name = _plain(body[: found.start()])
+    if name not in names:
+        return 0, ""
+    closing = body[len(body[: found.start()].rstrip(_CLOSERS + " ")) : found.start()]
+    if any(_MIRROR[bracket] not in closing for bracket in opening if bracket in _MIRROR):
+        return 0, ""
+    end = len(opening) + found.end()
+    emphasis = "".join(mark for mark in reversed(opening) if mark not in _MIRROR)
+    if closing.rstrip(" ").endswith(emphasis):
+        return end, name
+    after = text[end : end + len(emphasis)]  # "**Luna:** Hi"
+    if after == emphasis:
+        return end + len(emphasis), name
+    return (None if emphasis.startswith(after) else 0), ""
+
+
+def _may_become(start: str, names: frozenset[str]) -> bool:
+    for name in names:
+        if name.startswith(start):
+            return True
+        rest = start[len(name) :]
+        if start.startswith(name) and len(rest) <= _MOST_DECORATION and not rest.strip(_CLOSERS + " "):
+            return True
+    return False
+
+
+def _plain(name: str) -> str:
+    return name.strip(_OPENERS + _CLOSERS + " ").casefold()
+
+
+def _fence_end(line: str) -> int | None:
+    """Length of a fence at the start of `line`: 0 without one, `None` while that is open."""
+    if line.startswith(("```", "~~~")):
+        return 3
+    return None if line in ("`", "``", "~", "~~") else 0

@@ -1,0 +1,264 @@
+"""The filters between a model's output and what people see: right for whole texts, equal for every chunking."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.llm.reasoning import ReasoningFilter, split_reasoning
+from bot.llm.stream import clean_reply, reply_filter
+
+
+class Filter(Protocol):
+    def feed(self, text: str) -> str: ...
+    def flush(self) -> str: ...
+
+
+def shown(piecewise: Filter, pieces: Sequence[str]) -> list[str]:
+    return [*(piecewise.feed(piece) for piece in pieces), piecewise.flush()]
+
+
+def cut(text: str, borders: Sequence[int]) -> list[str]:
+    places = sorted({border % (len(text) + 1) for border in borders} | {0, len(text)})
+    return [text[start:end] for start, end in zip(places, places[1:], strict=False)]
+
+
+BORDERS = st.lists(st.integers(0, 10_000), max_size=40)
+
+
+def texts_of(*fragments: str) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(fragments) | st.text(max_size=4), max_size=14).map("".join)
+
+
+# Reasoning
+
+
+@pytest.mark.parametrize(
+    ("text", "visible", "reasoning"),
+    [
+        ("Hello!", "Hello!", ""),
+        ("<think>plan</think>Hello!", "Hello!", "plan"),
+        ("<thinking>\nplan\n</thinking>\n\nHello!", "Hello!", "plan"),
+        ("<THINK>plan</Think>Hello!", "Hello!", "plan"),
+        ("[THINK]plan[/THINK]Hello!", "Hello!", "plan"),
+        ("<think></think>\n\nHello!", "Hello!", ""),
+        ("Hello <think>plan</think>there", "Hello there", "plan"),
+        ("<think>a</think>Hi<think>b</think>!", "Hi!", "ab"),
+        ("<think>never closed", "", "never closed"),
+        ("Well</think>", "", "Well"),
+        ("<think>a</think>Hi</think>", "Hi", "a"),
+        ("1 < 2 and [so on] <thin", "1 < 2 and [so on] <thin", ""),
+        ("Strip `<think>` with:\n```\nre.sub('</think>', '')\n```\nDone", None, ""),
+        ("It`s fine\n<think>plan</think>Hi", "It`s fine\nHi", "plan"),
+        ("", "", ""),
+    ],
+)
+def test_reasoning_is_kept_apart_from_what_is_said(text: str, visible: str | None, reasoning: str) -> None:
+    assert split_reasoning(text) == (text if visible is None else visible, reasoning)
+
+
+def test_L03_text_before_a_lone_closing_tag_is_reasoning() -> None:
+    assert split_reasoning("plan the reply…</think>Hello!") == ("Hello!", "plan the reply…")
+
+
+def test_L03_a_model_known_to_think_first_shows_nothing_of_it() -> None:
+    held = ReasoningFilter(hold=True)
+    assert [held.feed("plan the "), held.feed("reply…</thi"), held.feed("nk>Hello"), held.feed("!")] == [
+        "", "", "Hello", "!"
+    ]  # fmt: skip
+    assert held.unopened
+    assert not held.retracted
+
+
+def test_L03_an_unknown_model_is_caught_late_and_says_so() -> None:
+    caught = ReasoningFilter()
+    assert shown(caught, ["plan", "</think>", "Hello!"]) == ["plan", "", "Hello!", ""]
+    assert caught.retracted
+    assert (caught.text, caught.reasoning) == ("Hello!", "plan")
+
+
+def test_L04_tags_cut_over_chunks_never_leak() -> None:
+    assert shown(ReasoningFilter(), ["<thi", "nk>secret</th", "ink>", "Hi"]) == ["", "", "", "Hi", ""]
+
+
+def test_a_server_that_splits_reasoning_off_ends_the_holding() -> None:
+    held = ReasoningFilter(hold=True)
+    held.feed("Hel")
+    assert held.settle() + held.feed("lo") == "Hello"
+
+
+THOUGHTS = texts_of("<think>", "</think>", "<thinking>", "</thinking>", "<", "</thi", "`", "```", "\n", " ", "hm", "[")
+
+
+@given(THOUGHTS, BORDERS, st.booleans())
+def test_reasoning_comes_out_the_same_for_every_chunking(text: str, borders: list[int], hold: bool) -> None:
+    piecewise = ReasoningFilter(hold=hold)
+    pieces = shown(piecewise, cut(text, borders))
+    assert (piecewise.text, piecewise.reasoning) == split_reasoning(text)
+    if not piecewise.retracted:
+        assert "".join(pieces) == piecewise.text
+
+
+@given(st.text(alphabet="abc <>/`\n", max_size=30))
+def test_text_without_tags_is_shown_whole_and_at_once(text: str) -> None:
+    assert split_reasoning(text) == (text.lstrip(), "")
+    first = text.lstrip()[:1]
+    if first and first not in "<`":
+        assert ReasoningFilter().feed(first) == first
+
+
+# Labels, echoes and role-play
+
+NAMES = (["Luna"], ["Alice", "Bob", "Dr. Who", "José 🎸"])
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Luna: Luna:Hi", "Hi"),
+        ("luna: LUNA : Hi", "Hi"),
+        ("**Luna:** Hi", "Hi"),
+        ("**Luna**: Hi", "Hi"),
+        ("[Luna]: Hi", "Hi"),
+        ("**[Luna]:** Hi", "Hi"),
+        ("*Luna*: Hi", "Hi"),
+        ("【Luna】：你好", "你好"),
+        ("Luna：你好", "你好"),
+        ("\n Luna:\n\nHi", "Hi"),
+        ("Luna: **bold** words", "**bold** words"),
+        ("Hi!\nLuna: And more", "Hi!\nAnd more"),
+        ("Lunatics: a study", "Lunatics: a study"),
+        ("**Luna: the moon**", "**Luna: the moon**"),
+        ("(Luna: the moon)", "(Luna: the moon)"),
+        ("Luna says: hi", "Luna says: hi"),
+        ("Luna", "Luna"),
+        ("***", "***"),
+    ],
+)
+def test_L15_the_label_of_the_persona_is_dropped(text: str, clean: str) -> None:
+    assert clean_reply(text, *NAMES) == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("Sure!\nAlice: thanks\nLuna: np", "Sure!"),
+        ("Sure!\n\n  **alice:** thanks", "Sure!"),
+        ("Sure!\n[Bob]: thanks", "Sure!"),
+        ("Sure!\nDr. Who: thanks", "Sure!"),
+        ("Sure!\nJosé 🎸: thanks", "Sure!"),
+        ("Luna: Sure!\n[10:02] Alice: thanks", "Sure!"),
+        ("Sure!\n[2026-11-01 10:02] (replying to Luna) Bob: thanks", "Sure!"),
+        ("Sure!\nAlicent: a queen", "Sure!\nAlicent: a queen"),
+        ("Sure!\nAlice, thanks: nice", "Sure!\nAlice, thanks: nice"),
+        ("Sure!\n- Alice: cake", "Sure!\n- Alice: cake"),
+        ("Sure!\n```yaml\nAlice: 5\n```\nAlice: thanks", "Sure!\n```yaml\nAlice: 5\n```"),
+        ("Alice: yes, of course", "Alice: yes, of course"),
+        ("Sure!\n\n", "Sure!\n\n"),
+    ],
+)
+def test_L16_the_answer_ends_where_it_speaks_for_others(text: str, clean: str) -> None:
+    assert clean_reply(text, *NAMES) == clean
+
+
+@pytest.mark.parametrize(
+    ("text", "clean"),
+    [
+        ("[2026-11-01 10:01] Luna: hello", "hello"),
+        ("[2026-11-01 10:01:59] hello", "hello"),
+        ("[10:01] hello", "hello"),
+        ("(replying to Alice) hello", "hello"),
+        ("[10:01] (Replying to Bob: “what?”) Luna: hello", "hello"),
+        ("Luna: [10:01] Luna: hello", "hello"),
+        ("Hm.\n[10:02] Luna: hello", "Hm.\nhello"),
+        ("Hm.\n[10:02] first train", "Hm.\n[10:02] first train"),
+        ("[2026] was a year", "[2026] was a year"),
+        ("[see](https://example.org)", "[see](https://example.org)"),
+        ("(replying is fun) hello", "(replying is fun) hello"),
+    ],
+)
+def test_L24_echoed_metadata_is_dropped(text: str, clean: str) -> None:
+    assert clean_reply(text, *NAMES) == clean
+
+
+def test_a_cut_answer_says_that_the_stream_can_be_closed() -> None:
+    answer = reply_filter(*NAMES)
+    assert answer.feed("Sure!\nAli") == "Sure!"
+    assert not answer.stopped
+    assert answer.feed("ce: thanks") == ""
+    assert answer.stopped
+    assert answer.feed("more") + answer.flush() == ""
+
+
+@pytest.mark.parametrize("start", ["H", "Hm", "Bx", "[x", "[12 apples", "(no", "*w", "Lu,", "9"])
+def test_text_that_cannot_be_a_label_is_shown_at_once(start: str) -> None:
+    assert reply_filter(*NAMES).feed(start) == start
+
+
+def test_a_label_is_held_for_64_characters_at_most() -> None:
+    answer = reply_filter(["L" * 200], [])
+    assert answer.feed("L" * 63) == ""
+    assert answer.feed("L") == "L" * 64
+
+
+LINES = texts_of(
+    "Luna", "luna:", "**Luna:**", "[Luna]: ", "Alice", "Alice: ", "**", "*", "\n", "\n\n", " ", ":", "[10:01] ",
+    "[2026-11-01 10:01] ", "(replying to Bob) ", "(replying", "```", "`", "Hi", "hello there. ",
+)  # fmt: skip
+
+
+@given(LINES, BORDERS)
+def test_a_reply_comes_out_the_same_for_every_chunking(text: str, borders: list[int]) -> None:
+    assert "".join(shown(reply_filter(*NAMES), cut(text, borders))) == clean_reply(text, *NAMES)
+
+
+@given(st.text(max_size=60))
+def test_an_ordinary_answer_is_left_alone(text: str) -> None:
+    assert clean_reply(text, ["Персона"], ["Somebody"]) == text.lstrip()
+
+
+# Loops
+
+
+@pytest.mark.parametrize(
+    "piece", ["I am stuck. ", "哈", "The same line again and again, as a small model does.\n", "ab", "-" * 149 + "\n"]
+)
+def test_a_text_that_repeats_itself_is_stopped(piece: str) -> None:
+    answer = reply_filter(*NAMES)
+    text = answer.feed("A good beginning. " + piece * 1000) + answer.flush()
+    assert answer.stopped
+    assert text.startswith("A good beginning. " + piece)
+    assert len(text) < 800
+
+
+def test_a_long_text_that_does_not_repeat_itself_goes_through() -> None:
+    text = "".join(f"{number}. Line number {number} of a long list.\n" for number in range(2000))
+    assert clean_reply(text, *NAMES) == text
+
+
+@given(st.text(alphabet="ab", min_size=1, max_size=12), st.integers(1, 200), BORDERS)
+def test_a_loop_is_cut_at_the_same_place_for_every_chunking(piece: str, times: int, borders: list[int]) -> None:
+    text = "Well, " + piece * times
+    assert "".join(shown(reply_filter(*NAMES), cut(text, borders))) == clean_reply(text, *NAMES)
+
+
+# Cost
+
+
+@pytest.mark.parametrize("make", [ReasoningFilter, lambda: reply_filter(["Luna"], [f"Person {n}" for n in range(50)])])
+@pytest.mark.parametrize("unit", ["word ", "\n", "<", "`", "* "])
+def test_filters_take_linear_time(make: Callable[[], Filter], unit: str) -> None:
+    def seconds(count: int) -> float:
+        piecewise = make()
+        started = time.process_time()
+        for number in range(count):
+            piecewise.feed(f"{number}{unit}")
+        return time.process_time() - started
+
+    seconds(1_000)
+    assert seconds(40_000) < 12 * seconds(10_000) + 0.05

@@ -15,6 +15,7 @@ from fluent.syntax import parse
 from fluent.syntax.visitor import Visitor
 from structlog.testing import capture_logs
 
+from bot.llm.model import ModelError
 from bot.locale import LOCALES_FOLDER, Catalogue
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -125,6 +126,7 @@ def messages(locale: str) -> dict[str, ftl.Message]:
     return {entry.id.name: entry for entry in parsed(locale) if isinstance(entry, ftl.Message)}
 
 
+MESSAGE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LOCALES = Catalogue().locales
 ENGLISH = messages("en")
 
@@ -141,7 +143,7 @@ def test_every_entry_of_a_file_can_be_read_and_stands_there_once(locale: str) ->
     names = [entry.id.name for entry in body if isinstance(entry, ftl.Message)]
     twice = sorted({name for name in names if names.count(name) > 1})
     assert not twice, f"{locale}.ftl: these ids stand twice, remove one each: {twice}"
-    odd = [name for name in names if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", name)]
+    odd = [name for name in names if not MESSAGE_ID.fullmatch(name)]
     assert not odd, f"{locale}.ftl: ids are kebab-case: {odd}"
 
 
@@ -168,8 +170,8 @@ class Use:
     facts: frozenset[str] | None
 
 
-SPEAKING_CALLS = frozenset({"text", "_text", "translate", "UserError"})
-"""Functions whose first argument is a message id, when it looks like one."""
+SPEAKING_CALLS = frozenset({"text", "say", "translate", "UserError"})
+"""Functions that take a message id as their first or second argument, by the last part of their name."""
 
 
 def uses() -> Iterator[Use]:
@@ -181,14 +183,17 @@ def uses() -> Iterator[Use]:
 
 def _use(call: ast.Call, path: Path) -> Use | None:
     function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    first = call.args[0] if call.args else None
-    if function not in SPEAKING_CALLS or not isinstance(first, ast.Constant) or not isinstance(first.value, str):
-        return None
-    if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+|[a-z]{3,}", first.value):
+    spoken = [arg.value for arg in call.args[:2] if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
+    if function.lstrip("_") not in SPEAKING_CALLS or not spoken or not MESSAGE_ID.fullmatch(spoken[0]):
         return None
     names = [keyword.arg for keyword in call.keywords]
     facts = None if None in names else frozenset(name for name in names if name and name != "locale")
-    return Use(where=f"{path}:{call.lineno}", message_id=first.value, facts=facts)
+    return Use(where=f"{path}:{call.lineno}", message_id=spoken[0], facts=facts)
+
+
+def test_every_way_a_model_can_fail_has_words_for_people() -> None:
+    errors: list[type[ModelError]] = [ModelError, *ModelError.__subclasses__()]
+    assert {f"model-{error.kind}" for error in errors} <= ENGLISH.keys()
 
 
 def test_every_id_that_the_code_speaks_is_in_the_files() -> None:

@@ -9,7 +9,7 @@ model-refused = My language model turned the request down, so there is no answer
 model-too-long = That is more than my language model can read at once. Try something shorter, or start afresh with /reset.
 model-filtered = The model's provider declined to answer that. Perhaps put it another way?
 model-empty = The model came back empty-handed. /retry gives it another go.
-internal-error = Something broke on my side; it is in the log. Please try again.
+error-internal = Something broke on my side; it is in the log. Please try again.
 
 ## Stopping
 
@@ -20,5 +20,5 @@ nothing-to-stop = Nothing is being answered here right now.
 ## Who may do what
 
 access-refused = Sorry, I'm not open to you here. That is up to the person who runs me.
-access-needs-rights = Only people who manage this channel can change that.
+command-needs-rights = Only people who manage this channel can change that.
 access-not-yours = Only the person who asked, or an administrator, can do that.

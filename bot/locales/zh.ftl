@@ -9,7 +9,7 @@ model-refused = 语言模型拒绝了这次请求，所以这回没有答案。�
 model-too-long = 内容太长，语言模型一次读不完。请说短一点，或者用 /reset 重新开始。
 model-filtered = 模型服务商不愿回答这个问题。换个说法试试？
 model-empty = 模型这次什么也没说。发送 /retry 可以让它再试一回。
-internal-error = 我这边出了故障，已经记在日志里。请再试一次。
+error-internal = 我这边出了故障，已经记在日志里。请再试一次。
 
 ## 停止
 
@@ -20,5 +20,5 @@ nothing-to-stop = 这里现在没有正在进行的回答。
 ## 权限
 
 access-refused = 抱歉，这里暂时不对你开放，由机器人的管理者决定。
-access-needs-rights = 只有管理这个频道的人才能更改。
+command-needs-rights = 只有管理这个频道的人才能更改。
 access-not-yours = 只有提问的人或管理员才能这样做。

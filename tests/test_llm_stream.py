@@ -173,9 +173,13 @@ def test_L16_the_answer_ends_where_it_speaks_for_others(text: str, clean: str) -
         ("[2026-11-01 10:01:59] hello", "hello"),
         ("[10:01] hello", "hello"),
         ("(replying to Alice) hello", "hello"),
+        ("[replying to Alice: what (really)?]\nhello", "hello"),
+        ("[Replying to Alice: what?] Luna: hello", "hello"),
+        ("Hm.\n[replying to Luna: hello]\nBob: hi", "Hm."),
         ("[10:01] (Replying to Bob: “what?”) Luna: hello", "hello"),
         ("Luna: [10:01] Luna: hello", "hello"),
         ("Hm.\n[10:02] Luna: hello", "Hm.\nhello"),
+        ("Hm.\n[replying to Luna: hello]\nhi", "Hm.\nhi"),
         ("Hm.\n[10:02] first train", "Hm.\n[10:02] first train"),
         ("[2026] was a year", "[2026] was a year"),
         ("[see](https://example.org)", "[see](https://example.org)"),
@@ -208,7 +212,7 @@ def test_a_label_is_held_for_64_characters_at_most() -> None:
 
 LINES = texts_of(
     "Luna", "luna:", "**Luna:**", "[Luna]: ", "Alice", "Alice: ", "**", "*", "\n", "\n\n", " ", ":", "[10:01] ",
-    "[2026-11-01 10:01] ", "(replying to Bob) ", "(replying", "```", "`", "Hi", "hello there. ",
+    "[2026-11-01 10:01] ", "(replying to Bob) ", "(replying", "[replying to Bob: hi]\n", "```", "`", "Hi", "hello there. ",
 )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ Knows no vendor and no SDK. `bot.llm.client` fills `Model` for every OpenAI-comp
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -102,7 +102,9 @@ class Usage:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TextDelta:
-    """More visible text, reasoning already removed. Concatenated deltas equal `Completion.text`."""
+    """More visible text, reasoning already removed. Concatenated deltas equal `Completion.text`, with the one exception
+    that `Completion.replaces_deltas` states.
+    """
 
     text: str
 
@@ -118,6 +120,8 @@ class Completion:
     usage: Usage | None = None
     first_token_ms: int = 0
     total_ms: int = 0
+    replaces_deltas: bool = False
+    """The deltas turned out to be reasoning too late (L03, once per model): `text` alone is the answer."""
 
 
 ModelEvent = TextDelta | Completion
@@ -126,7 +130,7 @@ ModelEvent = TextDelta | Completion
 class Model(Protocol):
     """Something that answers requests. Closing the iterator early cancels the call on the wire."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Yield text as it comes and one `Completion` at the end.
 
         Raises:

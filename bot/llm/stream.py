@@ -35,19 +35,22 @@ class Echo:
         return None if self.start.startswith(head) and self.inside.fullmatch(text, len(self.start)) else 0
 
 
-# The one place that says how our prompts write a message: "[2026-11-01 10:01] Luna: text", within a day "[10:01]",
-# and "(replying to Bob) " or "(replying to Bob: "words of Bob") " before the words. Whoever changes the prompt's
-# convention changes these with it.
+_STAMP = re.compile(r"\[(?:\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?|\d\d?:\d\d(?::\d\d)?)Z?\]")
+
+# The one place that says how a prompt writes what belongs to a message but was not said: "[replying to Bob: words]"
+# before it (bot.prompt.sections), and a time "[2026-11-01 10:01]" or "[10:01]", which models have seen elsewhere and
+# write before labels. Whoever changes the prompt's convention changes these with it.
 ECHOES = (
-    Echo(
-        start="[",
-        inside=re.compile(r"[\d\-: TZ]{0,24}"),
-        whole=re.compile(r"\[(?:\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?|\d\d?:\d\d(?::\d\d)?)Z?\]"),
-    ),
-    Echo(
-        start="(replying to ",
-        inside=re.compile(r"[^)\n]{0,160}"),
-        whole=re.compile(r"\(replying to [^)\n]{1,160}\)", re.IGNORECASE),
+    Echo(start="[", inside=re.compile(r"[\d\-: TZ]{0,24}"), whole=_STAMP),
+    *(
+        Echo(
+            start=f"{opening}replying to ",
+            inside=re.compile(rf"[^{re.escape(closing)}\n]{{0,400}}"),
+            whole=re.compile(
+                rf"{re.escape(opening)}replying to [^{re.escape(closing)}\n]{{1,400}}{re.escape(closing)}", re.I
+            ),
+        )
+        for opening, closing in ("[]", "()")
     ),
 )
 
@@ -168,10 +171,10 @@ class _Lines:
         start = 0
         while end := self._echo_end(line[start:]):
             start += end
-            if self._first:
-                return start  # on later lines a stamp alone may belong to the answer: a list of times
+            if self._first or not _STAMP.match(line):
+                return start  # on later lines a time alone may belong to the answer: a list of times
         label, name = (None, "") if end is None else _label(line[start:], self._names)
-        if label is None or not label:
+        if not label:
             return label
         if name in self._own:
             return start + label
@@ -181,7 +184,7 @@ class _Lines:
     def _echo_end(self, line: str) -> int | None:
         ends = [echo.end(line) for echo in self._echoes]
         if end := next(filter(None, ends), 0):
-            return end + len(line[end:]) - len(line[end:].lstrip(" "))
+            return end + len(line[end:]) - len(line[end:].lstrip())
         return None if None in ends else 0
 
 

@@ -1,0 +1,194 @@
+"""Puts one answer together from the chunks of its stream, as odd as servers make them. Knows no HTTP and no SDK."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from typing import Any
+
+from bot.llm.model import Completion, Finish, ToolCall, Usage
+from bot.llm.reasoning import ReasoningFilter
+
+Json = Mapping[str, Any]
+
+REASONING_FIELDS = ("reasoning_content", "reasoning")
+"""Where servers put reasoning that they split off themselves."""
+
+# Every finish reason in use, in lower case: OpenAI's, Anthropic's, Gemini's, Cohere's, and those of local servers.
+_FINISHES: Mapping[str, Finish] = {
+    **dict.fromkeys(("stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "done"), Finish.STOP),
+    **dict.fromkeys(("length", "max_tokens", "model_length", "max_output_tokens"), Finish.LENGTH),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call"), Finish.TOOL_CALLS),
+    **dict.fromkeys(
+        ("content_filter", "content_filtered", "safety", "prohibited_content", "recitation", "blocklist", "spii",
+         "refusal", "sensitive", "error_toxic"),
+        Finish.FILTERED,
+    ),
+}  # fmt: skip
+
+
+class BrokenAnswer(Exception):
+    """The server said in the middle of an answer that it failed, or sent something that is no chunk."""
+
+    def __init__(self, body: object) -> None:
+        self.body = body
+        super().__init__(str(body))
+
+
+class _Call:
+    """One tool call whose parts are still coming in."""
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+
+
+class Answer:
+    """One answer while it comes in. `take` each chunk, then `end`, then ask for the `completion`."""
+
+    def __init__(self, *, hold: bool = False) -> None:
+        self.speech = ReasoningFilter(hold=hold)
+        self.has_begun = False
+        """Whether the model has produced anything: text, reasoning or a tool call."""
+        self.reasoning_field: str | None = None
+        self.finish: Finish | None = None
+        self._thoughts: list[str] = []
+        self._calls: list[_Call] = []
+        self._by_index: dict[int, _Call] = {}
+        self._usage: Usage | None = None
+        self._refused = False
+
+    def take(self, chunk: object) -> str:
+        """Take one chunk (or a whole answer that was not streamed) and return the text that it makes visible.
+
+        Raises:
+            BrokenAnswer: it reports a fault (L21), or has not the shape of a chunk.
+        """
+        if not isinstance(chunk, Mapping):
+            raise BrokenAnswer(f"a chunk that is no object: {str(chunk)[:80]}")
+        if chunk.get("error"):
+            raise BrokenAnswer(chunk["error"])
+        try:
+            choice = next(iter(chunk.get("choices") or ()), None) or {}
+            self._count(chunk.get("usage") or choice.get("usage") or (chunk.get("x_groq") or {}).get("usage"))
+            self._close(choice)
+            return self._hear(choice.get("delta") or choice.get("message") or {})
+        except (AttributeError, TypeError, KeyError) as error:
+            raise BrokenAnswer(f"a chunk of an unknown shape ({error})") from error
+
+    def end(self) -> str:
+        """The stream has ended: return the text that was still held."""
+        return self.speech.flush()
+
+    def completion(self, *, first_token_ms: int, total_ms: int) -> Completion:
+        """The answer as a whole."""
+        calls = tuple(
+            ToolCall(id=call.id or f"call_{secrets.token_hex(8)}", name=call.name, arguments="".join(call.arguments))
+            for call in self._calls
+            if call.name
+        )
+        return Completion(
+            text=self.speech.text,
+            finish=self._finish(bool(calls)),
+            tool_calls=calls,
+            reasoning="\n".join(filter(None, ("".join(self._thoughts).strip(), self.speech.reasoning))),
+            usage=self._usage,
+            first_token_ms=first_token_ms,
+            total_ms=total_ms,
+            replaces_deltas=self.speech.retracted,
+        )
+
+    def _finish(self, has_calls: bool) -> Finish:
+        if self._refused:
+            return Finish.FILTERED
+        if has_calls and self.finish in (None, Finish.STOP, Finish.INCOMPLETE):
+            return Finish.TOOL_CALLS  # some servers end a tool call with "stop" (L11)
+        return self.finish or Finish.INCOMPLETE
+
+    def _close(self, choice: Json) -> None:
+        if choice.get("error"):
+            raise BrokenAnswer(choice["error"])
+        reason = choice.get("finish_reason")
+        if reason and isinstance(reason, str):  # "" means none (L22)
+            if reason.lower() == "error":
+                raise BrokenAnswer("the server ended the answer with an error")
+            self.finish = _FINISHES.get(reason.lower(), Finish.INCOMPLETE)
+
+    def _hear(self, delta: Json) -> str:
+        visible: list[str] = []
+        for field in REASONING_FIELDS:
+            if (thought := delta.get(field)) and isinstance(thought, str):
+                self._think(thought, visible)
+                self.reasoning_field = field
+                break  # servers that fill both fields say the same in them
+        content = delta.get("content")
+        for kind, text in _parts(content):
+            if kind == "thinking":
+                self._think(text, visible)
+            else:
+                self.has_begun = True
+                visible.append(self.speech.feed(text))
+        for call in delta.get("tool_calls") or ():
+            self._call(call)
+        self._refused |= bool(delta.get("refusal"))
+        return "".join(visible)
+
+    def _think(self, thought: str, visible: list[str]) -> None:
+        self.has_begun = True
+        self._thoughts.append(thought)
+        visible.append(self.speech.settle())
+
+    def _call(self, delta: Json) -> None:
+        """Join the parts of tool calls, also without index or id (L11)."""
+        self.has_begun = True
+        function = delta.get("function") or {}
+        call = self._find_call(delta.get("index"), str(delta.get("id") or ""), str(function.get("name") or ""))
+        call.id = call.id or str(delta.get("id") or "")
+        call.name = call.name or str(function.get("name") or "")
+        arguments = function.get("arguments")
+        if arguments:
+            call.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
+
+    def _find_call(self, index: object, call_id: str, name: str) -> _Call:
+        """The call that a part belongs to: by its index, else by its id, else the last one; or a new one."""
+        if isinstance(index, int):
+            call, name = self._by_index.get(index), ""
+        else:
+            last = self._calls[-1] if self._calls else None
+            call = next((one for one in self._calls if call_id and one.id == call_id), last)
+        if call is None or (call_id != call.id if call_id and call.id else name and call.name):
+            call = _Call()
+            self._calls.append(call)
+        if isinstance(index, int):
+            self._by_index[index] = call
+        return call
+
+    def _count(self, usage: object) -> None:
+        if isinstance(usage, Mapping):
+            prompt, output = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+            self._usage = Usage(
+                input_tokens=_tokens(usage, "prompt_tokens"),
+                cached_tokens=_tokens(prompt, "cached_tokens") or _tokens(usage, "prompt_cache_hit_tokens"),
+                output_tokens=_tokens(usage, "completion_tokens"),
+                reasoning_tokens=_tokens(output, "reasoning_tokens"),
+            )
+
+
+def _parts(content: object) -> list[tuple[str, str]]:
+    """Kind and text of each part; Mistral streams lists in which thinking is a list again."""
+    if isinstance(content, str):
+        return [("text", content)] if content else []
+    parts = []
+    for part in content if isinstance(content, list) else ():
+        kind = "thinking" if part.get("type") == "thinking" else "text"
+        inner = part.get(kind)
+        texts = inner if isinstance(inner, list) else [{"text": inner}]
+        parts += [(kind, piece["text"]) for piece in texts if piece.get("text")]
+    return parts
+
+
+def _tokens(counts: object, key: str) -> int:
+    value = counts.get(key) if isinstance(counts, Mapping) else None
+    return value if isinstance(value, int) else 0

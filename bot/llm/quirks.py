@@ -1,0 +1,244 @@
+"""What an endpoint cannot take, learned once from what it refused. Data only: knows no vendor and sends nothing."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Any
+
+from bot.llm.refusals import Refusal
+
+Body = Mapping[str, Any]
+"""The JSON body of a chat completion request."""
+
+
+class Quirk(StrEnum):
+    """One thing to do differently for a model behind an endpoint."""
+
+    MAX_COMPLETION_TOKENS = "max_completion_tokens"
+    """The output limit goes by its newer name (L01)."""
+    NO_SAMPLING = "no_sampling"
+    """Only default sampling (L02)."""
+    NO_EXTRAS = "no_extras"
+    """No parameters beyond those of the API."""
+    NO_SYSTEM = "no_system"
+    """No system role: its text goes before the first user text (L07)."""
+    ALTERNATING = "alternating"
+    """One leading system message, then user and assistant in turn (L06)."""
+    NO_STREAM_OPTIONS = "no_stream_options"
+    NO_STOP = "no_stop"
+    """No stop sequences (L26)."""
+    NO_IMAGES = "no_images"
+    """Text only (L23)."""
+    NO_NAME = "no_name"
+    """No `name` in messages (L17)."""
+    NO_TOOLS = "no_tools"
+    NO_THINKING = "no_thinking"
+    """No parameter that switches reasoning."""
+    NO_JSON_SCHEMA = "no_json_schema"
+    """No schema in `response_format`: `json_object` and the schema in words (L13)."""
+    NO_JSON_OBJECT = "no_json_object"
+    """No `response_format` at all (L13)."""
+    NO_REASONING_REPLAY = "no_reasoning_replay"
+    """Reasoning must not be sent back (L19)."""
+    THINKS_UNOPENED = "thinks_unopened"
+    """Starts inside its reasoning and writes only the closing tag (L03): hold the answer until that is settled."""
+    NEEDS_ROOM = "needs_room"
+    """Spends the output limit on reasoning (L18): send a larger one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LearnedQuirk:
+    """A quirk as it is remembered; `endpoint` is the provider's name and host."""
+
+    endpoint: str
+    model: str
+    quirk: Quirk
+
+
+async def _forget_nothing(_endpoint: str, _model: str | None) -> None:
+    return None
+
+
+async def _save_nothing(_learned: LearnedQuirk) -> None:
+    return None
+
+
+class Quirks:
+    """The memory of quirks per endpoint and model. `load` runs once, at the first question."""
+
+    def __init__(
+        self,
+        load: Callable[[], Iterable[LearnedQuirk]] = tuple,
+        save: Callable[[LearnedQuirk], Awaitable[None]] = _save_nothing,
+        drop: Callable[[str, str | None], Awaitable[None]] = _forget_nothing,
+    ) -> None:
+        self._load, self._save, self._drop = load, save, drop
+        self._known: defaultdict[tuple[str, str], set[Quirk]] = defaultdict(set)
+        self._loaded = False
+
+    def known(self, endpoint: str, model: str) -> frozenset[Quirk]:
+        """Everything to do differently for this model behind this endpoint."""
+        if not self._loaded:
+            self._loaded = True
+            for learned in self._load():
+                self._known[learned.endpoint, learned.model].add(learned.quirk)
+        return frozenset(self._known.get((endpoint, model), ())) | _by_name(model)
+
+    async def learn(self, endpoint: str, model: str, quirk: Quirk) -> None:
+        """Remember and save, unless it is known."""
+        if quirk not in self.known(endpoint, model):
+            self._known[endpoint, model].add(quirk)
+            await self._save(LearnedQuirk(endpoint=endpoint, model=model, quirk=quirk))
+
+    async def forget(self, endpoint: str, model: str | None = None) -> None:
+        """Forget what was learned about a model, or about every model of an endpoint (after a server's update)."""
+        for key in [key for key in self._known if key[0] == endpoint and model in (None, key[1])]:
+            del self._known[key]
+        await self._drop(endpoint, model)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Rule:
+    """A refusal that names one of `keys`, or says `words`, means `quirk` if the request had what it is about."""
+
+    quirk: Quirk
+    sent: Callable[[Body], bool]
+    keys: tuple[str, ...] = ()
+    words: str = r"(?!)"
+
+    def explains(self, refusal: Refusal, body: Body) -> bool:
+        if not self.sent(body):
+            return False
+        named = any(_names(refusal, key) for key in self.keys)
+        return named or re.search(self.words, refusal.text, re.IGNORECASE | re.DOTALL) is not None
+
+
+def quirk_for(refusal: Refusal, body: Body) -> Quirk | None:
+    """What to do differently so that the request passes; `None` when the refusal is about something else.
+
+    A rule speaks only while the body still contains what it would take away, so each quirk is proposed once.
+    """
+    if refusal.status in _NOT_ABOUT_FORM:
+        return None
+    for rule in _RULES:
+        if rule.explains(refusal, body):
+            return rule.quirk
+    if any(_names(refusal, key) for key in body if key not in API_KEYS):
+        return Quirk.NO_EXTRAS
+    return None
+
+
+SAMPLING = frozenset(
+    ("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed")
+)
+"""Sampling parameters of the API; models that reason take defaults only, all together (L02)."""
+
+THINKING = frozenset(("reasoning_effort", "chat_template_kwargs", "enable_thinking", "think", "thinking", "reasoning"))
+"""Every parameter in use that switches reasoning."""
+
+API_KEYS = SAMPLING | THINKING | frozenset(
+    ("model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "stop", "tools",
+     "tool_choice", "parallel_tool_calls", "response_format")
+)  # fmt: skip
+
+# Key, rate, money and size are not cured by another form of the request.
+_NOT_ABOUT_FORM = frozenset((401, 402, 403, 408, 409, 413, 429, 502, 503, 504, 529))
+
+_REFUSED_CODES = frozenset(("unsupported_parameter", "unsupported_value", "unknown_parameter", "extra_forbidden"))
+_REFUSED = re.compile(
+    r"unsupport|(?:not|n't) (?:be )?(?:support|permit|allow|set|used|specified|available|enabled|implement)|unknown|"
+    r"unrecogni[sz]ed|forbidden|unexpected|invalid|only the default|deprecated|incompatible|unavailable|no longer|"
+    r"cannot both",
+    re.IGNORECASE,
+)
+
+# Words that ordinary sentences use too count only where a parameter is meant: quoted, or after "parameter".
+_ORDINARY = frozenset(("stop", "name", "tools", "think", "thinking", "reasoning", "seed"))
+
+
+def _names(refusal: Refusal, key: str) -> bool:
+    """Whether the refusal says that this parameter is not taken."""
+    if _REFUSED_CODES.isdisjoint(refusal.codes) and not _REFUSED.search(refusal.message):
+        return False
+    if not API_KEYS.isdisjoint(refusal.path):
+        return key in refusal.path
+    word = re.escape(key)
+    if key in _ORDINARY:
+        word = rf"(?:['\"`‘]{word}['\"`’]|(?:parameters?|argument supplied|property|field):? {word}\b|^{word}:)"
+    return re.search(rf"(?<![\w-]){word}(?!\w)", refusal.message) is not None
+
+
+def _has(*keys: str) -> Callable[[Body], bool]:
+    return lambda body: any(key in body for key in keys)
+
+
+def _message_has(*keys: str) -> Callable[[Body], bool]:
+    return lambda body: any(key in message for message in body["messages"] for key in keys)
+
+
+def _has_format(kind: str) -> Callable[[Body], bool]:
+    return lambda body: body.get("response_format", {}).get("type") == kind
+
+
+def _has_system(body: Body) -> bool:
+    return any(message["role"] == "system" for message in body["messages"])
+
+
+def _has_images(body: Body) -> bool:
+    return any(isinstance(message.get("content"), list) for message in body["messages"])
+
+
+def _alternates_not(body: Body) -> bool:
+    roles = [message["role"] for message in body["messages"]]
+    rest = roles[1:] if roles[:1] == ["system"] else roles
+    repeats = any(one == other and one != "tool" for one, other in pairwise(rest))
+    return repeats or "system" in rest or rest[:1] == ["assistant"]
+
+
+# How servers refuse, in their words; the first rule that fits speaks. Sources: the issue trackers of the servers.
+_RULES = (
+    _Rule(quirk=Quirk.ALTERNATING, sent=_alternates_not, words=r"alternat|system message must be (?:at the|first)|"
+          r"(?:first|last) message must|roles? .{0,20}in a row"),
+    _Rule(quirk=Quirk.NO_SYSTEM, sent=_has_system, words=r"system (?:role|prompt|message|instruction)s?.{0,20}not|"
+          r"(?:not|n't) support .?(?:the )?system|developer instruction is not|"
+          r"only user(?:,| and) assistant(?: and tool)? roles|alternat"),
+    _Rule(quirk=Quirk.NO_IMAGES, sent=_has_images, keys=("image_url",), words=r"image.{0,40}(?:not|n't|un).?support|"
+          r"support (?:image|vision)|image input|multimodal|mmproj|at most 0 image|content must be a string|image_url"),
+    _Rule(quirk=Quirk.NO_TOOLS, sent=_has("tools"), keys=("tools", "tool_choice"), words=r"support (?:tool|function)|"
+          r"tools? .{0,40}(?:requires?|not supported)|function calling is not"),
+    _Rule(quirk=Quirk.NO_THINKING, sent=_has(*THINKING), keys=tuple(THINKING),
+          words=r"(?:not|n't) support (?:thinking|reasoning)|(?:thinking|reasoning).{0,20}not (?:supported|enabled)"),
+    _Rule(quirk=Quirk.MAX_COMPLETION_TOKENS, sent=_has("max_tokens"), keys=("max_tokens",)),
+    _Rule(quirk=Quirk.NO_SAMPLING, sent=_has(*SAMPLING), keys=tuple(SAMPLING)),
+    _Rule(quirk=Quirk.NO_STOP, sent=_has("stop"), keys=("stop",), words=r"stop (?:sequence|word)s?.{0,30}not|"
+          r"(?:not|n't) support stop"),
+    _Rule(quirk=Quirk.NO_STREAM_OPTIONS, sent=_has("stream_options"), keys=("stream_options", "include_usage")),
+    _Rule(quirk=Quirk.NO_JSON_SCHEMA, sent=_has_format("json_schema"), keys=("response_format", "json_schema"),
+          words=r"response.?format|structured output|json.?schema"),
+    _Rule(quirk=Quirk.NO_JSON_OBJECT, sent=_has_format("json_object"), keys=("response_format", "json_object"),
+          words=r"response.?format|json.?(?:object|mode)"),
+    _Rule(quirk=Quirk.NO_NAME, sent=_message_has("name"), keys=("name",)),
+    _Rule(quirk=Quirk.NO_REASONING_REPLAY, sent=_message_has("reasoning_content", "reasoning"),
+          keys=("reasoning_content", "reasoning")),
+)  # fmt: skip
+
+# What cannot be learned before it has done harm: models whose template opens the think tag in the prompt.
+_BY_NAME: tuple[tuple[re.Pattern[str], frozenset[Quirk]], ...] = (
+    (
+        re.compile(r"deepseek-r1|r1-distill|\bqwq|qwen3.*-thinking|minimax-m[12]", re.IGNORECASE),
+        frozenset((Quirk.THINKS_UNOPENED, Quirk.NEEDS_ROOM)),
+    ),
+    (
+        re.compile(r"(?:^|/)(?:o[134]\b|gpt-5(?!.*chat)|gpt-oss)|reasoner", re.IGNORECASE),
+        frozenset((Quirk.NEEDS_ROOM,)),
+    ),
+)
+
+
+def _by_name(model: str) -> frozenset[Quirk]:
+    return frozenset[Quirk]().union(*(quirks for pattern, quirks in _BY_NAME if pattern.search(model)))

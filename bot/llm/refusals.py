@@ -1,0 +1,164 @@
+"""Reads what a server says when it refuses: one flat value from every error body in use. Knows no HTTP and no SDK."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_LONGEST = 300  # characters of a server's message that are passed on
+_DEEPEST = 6  # levels of an error body that are read
+
+# Keys that lead to words. The rest is skipped: pydantic's "input" repeats what people wrote.
+_WORDS = ("error", "errors", "message", "msg", "detail", "details", "description", "reason", "metadata", "raw", "title")
+_CODES = ("code", "type", "status")
+_PATHS = ("param", "loc")
+_COUNTS = ("n_ctx", "n_prompt_tokens")
+
+# How servers say that the prompt does not fit, with the numbers where they give them (M17).
+_OVERFLOWS = tuple(
+    re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    for pattern in (
+        # llama.cpp, old without and new with counts in the sentence
+        r"request \((?P<given>\d+) tokens\) exceeds the available context size \((?P<limit>\d+) tokens\)",
+        r"exceeds? the available context size|exceed_context_size_error",
+        # OpenAI, vLLM, DeepSeek, OpenRouter, SGLang
+        r"maximum context length (?:is|of) (?P<limit>\d+) tokens?.{0,60}?(?:requested|resulted in|has|total of)"
+        r"\D{0,20}(?P<given>\d+)",
+        r"maximum context length|context_length_exceeded|exceeds? the (?:model's )?context (?:window|length)",
+        r"input tokens exceed the configured limit of (?P<limit>\d+) tokens.{0,60}?(?P<given>\d+) tokens",
+        r"\(length (?P<given>\d+)\).{0,40}longer than the maximum model length of (?P<limit>\d+)",
+        r"\((?P<given>\d+) tokens\) is longer than the model's context length \((?P<limit>\d+)",
+        # Anthropic and Bedrock
+        r"prompt is too long: (?P<given>\d+) tokens > (?P<limit>\d+)",
+        r"exceed context limit: (?P<given>\d+) \+ \d+ > (?P<limit>\d+)",
+        r"(?:prompt|input) is too long",
+        # Gemini
+        r"token count \((?P<given>\d+)\) exceeds the maximum number of tokens allowed \((?P<limit>\d+)\)",
+        # Mistral, xAI, Moonshot, Copilot, Cohere, Cerebras
+        r"contains (?P<given>\d+) tokens.{0,40}too large for model with (?P<limit>\d+)",
+        r"maximum prompt length is (?P<limit>\d+).{0,40}contains (?P<given>\d+)",
+        r"exceeded model token limit: (?P<limit>\d+)(?: \(requested: (?P<given>\d+)\))?",
+        r"token count of (?P<given>\d+) exceeds the limit of (?P<limit>\d+)",
+        r"cannot exceed (?P<limit>\d+) - received (?P<given>\d+)",
+        r"current length is (?P<given>\d+) while limit is (?P<limit>\d+)",
+        # Text Generation Inference, Together
+        r"must be <= (?P<limit>\d+)\. Given: (?P<given>\d+) `inputs` tokens",
+        r"`?inputs`? tokens \+ `?max_new_tokens`? must be <= (?P<limit>\d+)",
+        # LM Studio, exllama, GLM, Qwen, MiniMax, llama-cpp-python
+        r"keep the first (?P<given>\d+) tokens.{0,120}context length of only (?P<limit>\d+)",
+        r"greater than the context length|context (?:length|window|size) exceed|context window exceeds",
+        r"prompt length (?P<given>\d+) is greater than max_seq_len (?P<limit>\d+)",
+        r"requested tokens \((?P<given>\d+)\) exceed context window of (?P<limit>\d+)",
+        r"prompt exceeds max length|range of input length should be \[\d+, (?P<limit>\d+)\]",
+        r"reduce the length of the (?:messages|input|prompt)",
+    )
+)
+
+_FILTERED = re.compile(r"content[_ ]?filter|content management policy|responsible ?ai|data_inspection_failed|"
+                       r"content_policy|prohibited_content|\bmoderation\b|sensitive_words", re.IGNORECASE)  # fmt: skip
+
+_SECRETS = re.compile(r"\b(?:sk|pk|gsk|xai|key|tok)[-_][\w*.-]{6,}|\bAIza[\w-]{20,}|(?<=Bearer )\S+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Refusal:
+    """One error answer, flattened. `status` is `None` for an error inside a stream that had begun with 200."""
+
+    status: int | None
+    message: str
+    codes: tuple[str, ...] = ()
+    path: tuple[str, ...] = ()
+    """Parts of the parameter that the server named, for example `("messages", "0", "name")`."""
+    limit: int | None = None
+    given: int | None = None
+
+    @property
+    def text(self) -> str:
+        """Message and codes, for patterns."""
+        return " ".join((self.message, *self.codes))
+
+    @property
+    def overflow(self) -> tuple[int | None, int | None] | None:
+        """Limit and size in tokens, as far as stated, if the prompt did not fit; `None` for any other refusal."""
+        if self.status in (401, 403, 429):
+            return None
+        for pattern in _OVERFLOWS:
+            if found := pattern.search(self.text):
+                counts = found.groupdict()
+                return self.limit or _number(counts.get("limit")), self.given or _number(counts.get("given"))
+        return None
+
+    @property
+    def filtered(self) -> bool:
+        """Whether the provider declined the content, not the request (L12)."""
+        return self.status in (None, 400, 403, 422) and bool(_FILTERED.search(self.text))
+
+
+def read_refusal(status: int | None, body: object, fallback: str = "") -> Refusal:
+    """Flatten an error body: JSON of any known shape, text, or nothing (`fallback` is the message then)."""
+    facts: dict[str, list[str]] = defaultdict(list)
+    for kind, fact in _facts(body, _DEEPEST):
+        facts[kind].append(fact)
+    return Refusal(
+        status=status,
+        message="; ".join(dict.fromkeys(facts["word"])) or fallback,
+        codes=tuple(dict.fromkeys(facts["code"])),
+        path=tuple(facts["path"]),
+        limit=_number(*facts["n_ctx"]),
+        given=_number(*facts["n_prompt_tokens"]),
+    )
+
+
+def redact(text: str, secrets: Iterable[str] = ()) -> str:
+    """The text on one line, without keys and not too long: servers like to repeat the key they refuse."""
+    for secret in secrets:
+        if len(secret) >= 4:
+            text = text.replace(secret, "***")
+    line = " ".join(_SECRETS.sub("***", text).split())
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def _facts(value: object, depth: int) -> Iterator[tuple[str, str]]:
+    if depth == 0:
+        return
+    if isinstance(value, str):
+        nested = _json(value)
+        if nested is not None:
+            yield from _facts(nested, depth - 1)
+        elif value.strip():
+            yield "word", value.strip()
+    elif isinstance(value, list):
+        for item in value:
+            yield from _facts(item, depth - 1)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            if key in _WORDS:
+                yield from _facts(inner, depth - 1)
+            elif key in _CODES and isinstance(inner, str | int):
+                yield "code", str(inner)
+            elif key in _COUNTS and isinstance(inner, int):
+                yield key, str(inner)
+            elif key in _PATHS and inner:
+                yield from (("path", step) for step in _steps(inner))
+
+
+def _json(text: str) -> Any:
+    if not text.lstrip().startswith(("{", "[{")):
+        return None
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
+
+
+def _steps(path: object) -> list[str]:
+    steps = path if isinstance(path, list) else re.split(r"[.\[\],\s]+", str(path))
+    return [str(step) for step in steps if str(step)]
+
+
+def _number(*texts: str | None) -> int | None:
+    return next((int(text) for text in texts if text), None)

@@ -1,0 +1,205 @@
+"""Shapes a request into the JSON body of a chat completion, as far as the model's quirks allow. Pure, sends nothing."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import StrEnum
+from itertools import takewhile
+from typing import Any
+
+from bot.llm.model import ModelMessage, ModelRequest, Role, ToolSpec
+from bot.llm.quirks import API_KEYS, SAMPLING, Quirk
+
+NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""What the API takes as the name of a message (L17)."""
+
+MOST_STOPS = 4
+"""Stop sequences that the API takes."""
+
+IMAGE_NOTE = "[an image that you cannot see]"
+OPENING_NOTE = "(The conversation begins.)"
+"""Stands before a greeting where a user must speak first."""
+
+SCHEMA_NOTE = "Answer with one JSON object and nothing else. It must fit this JSON schema: "
+
+
+class ThinkingStyle(StrEnum):
+    """The parameter by which a server switches reasoning."""
+
+    EFFORT = "reasoning_effort"
+    TEMPLATE = "chat_template_kwargs"
+    ENABLE = "enable_thinking"
+    THINK = "think"
+    TYPE = "thinking"
+    REASONING = "reasoning"
+
+
+# What is sent for on and off. OpenAI's effort has no value for "off" that all its models take.
+_THINKING: Mapping[ThinkingStyle, tuple[Any, Any]] = {
+    ThinkingStyle.EFFORT: ("medium", None),
+    ThinkingStyle.TEMPLATE: ({"enable_thinking": True}, {"enable_thinking": False}),
+    ThinkingStyle.ENABLE: (True, False),
+    ThinkingStyle.THINK: (True, False),
+    ThinkingStyle.TYPE: ({"type": "enabled"}, {"type": "disabled"}),
+    ThinkingStyle.REASONING: ({"enabled": True}, {"enabled": False}),
+}
+
+
+def chat_body(
+    request: ModelRequest,
+    model: str,
+    quirks: frozenset[Quirk],
+    *,
+    output_limit: int,
+    style: ThinkingStyle | None = None,
+    replay_field: str | None = None,
+) -> dict[str, Any]:
+    """The JSON body of one streamed call; `model` is the server's name of it.
+
+    `style` is how this server switches reasoning; `None` = not known, then nothing is sent for "off". `replay_field`
+    is where this server wants its reasoning back; `None` = it never gave any (L19).
+    """
+    limit_key = "max_completion_tokens" if Quirk.MAX_COMPLETION_TOKENS in quirks else "max_tokens"
+    body = _parameters(request, quirks) | {
+        "model": model,
+        "messages": _messages(request, quirks, replay_field),
+        "stream": True,
+        limit_key: output_limit,
+    }
+    if Quirk.NO_STREAM_OPTIONS not in quirks:
+        body["stream_options"] = {"include_usage": True}
+    if request.tools and Quirk.NO_TOOLS not in quirks:
+        body["tools"] = [_tool(spec) for spec in request.tools]
+    if request.stop and Quirk.NO_STOP not in quirks:
+        body["stop"] = list(request.stop[:MOST_STOPS])
+    if request.json_schema is not None and Quirk.NO_JSON_OBJECT not in quirks:
+        body["response_format"] = _response_format(request.json_schema, quirks)
+    if Quirk.NO_THINKING not in quirks:
+        on, off = _THINKING[style or ThinkingStyle.EFFORT]
+        switch = on if request.thinking else off if style else None
+        if switch is not None:
+            body[style or ThinkingStyle.EFFORT] = switch
+    return body
+
+
+def _parameters(request: ModelRequest, quirks: frozenset[Quirk]) -> dict[str, Any]:
+    return {
+        key: value
+        for key, value in request.parameters.items()
+        if key not in ("max_tokens", "max_completion_tokens")
+        and not (Quirk.NO_SAMPLING in quirks and key in SAMPLING)
+        and not (Quirk.NO_EXTRAS in quirks and key not in API_KEYS)
+    }
+
+
+def _tool(spec: ToolSpec) -> dict[str, Any]:
+    function = {"name": spec.name, "description": spec.description, "parameters": dict(spec.parameters)}
+    return {"type": "function", "function": function}
+
+
+def _response_format(schema: Mapping[str, Any], quirks: frozenset[Quirk]) -> dict[str, Any]:
+    if Quirk.NO_JSON_SCHEMA in quirks:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
+
+
+def _messages(request: ModelRequest, quirks: frozenset[Quirk], replay_field: str | None) -> list[dict[str, Any]]:
+    messages = list(request.messages)
+    if request.json_schema is not None and {Quirk.NO_JSON_SCHEMA, Quirk.NO_JSON_OBJECT} & quirks:
+        note = SCHEMA_NOTE + json.dumps(request.json_schema, ensure_ascii=False)
+        messages.append(ModelMessage(role=Role.USER, text=note))
+    if Quirk.NO_TOOLS in quirks:
+        messages = _without_tools(messages)
+    if Quirk.NO_SYSTEM in quirks:
+        messages = _without_system(messages)
+    if Quirk.ALTERNATING in quirks:
+        messages = _alternating(messages)
+    round_start = max((place for place, one in enumerate(messages) if one.role is Role.USER), default=0)
+    replays = replay_field if Quirk.NO_REASONING_REPLAY not in quirks else None
+    return [
+        _message(message, quirks, replays if place > round_start else None) for place, message in enumerate(messages)
+    ]
+
+
+def _message(message: ModelMessage, quirks: frozenset[Quirk], replay_field: str | None) -> dict[str, Any]:
+    """Only the keys that the API knows (L25)."""
+    entry: dict[str, Any] = {"role": message.role.value, "content": _content(message, quirks)}
+    if message.role is Role.USER and Quirk.NO_NAME not in quirks and NAME_PATTERN.fullmatch(message.name or ""):
+        entry["name"] = message.name
+    if message.tool_call_id is not None:
+        entry["tool_call_id"] = message.tool_call_id
+    if message.tool_calls:
+        entry["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
+            for call in message.tool_calls
+        ]
+        if replay_field and message.reasoning:
+            entry[replay_field] = message.reasoning
+    return entry
+
+
+def _content(message: ModelMessage, quirks: frozenset[Quirk]) -> str | list[dict[str, Any]] | None:
+    if message.images and Quirk.NO_IMAGES not in quirks:
+        pictures = [
+            f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}" for image in message.images
+        ]
+        text = [{"type": "text", "text": message.text}] if message.text else []
+        return [*text, *({"type": "image_url", "image_url": {"url": picture}} for picture in pictures)]
+    text_only = "\n".join(filter(None, (message.text, *(IMAGE_NOTE for _ in message.images))))
+    # An empty text beside tool calls is refused by some servers, a missing one by none that is known.
+    return text_only if text_only or not message.tool_calls else None
+
+
+def _without_tools(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
+    """Calls are left out, results become notes: a server without tools refuses both forms."""
+    plain = []
+    for message in messages:
+        if message.role is Role.TOOL:
+            plain.append(ModelMessage(role=Role.USER, text=f"[result of {message.name or 'a tool'}: {message.text}]"))
+        elif message.text or not message.tool_calls:
+            plain.append(replace(message, tool_calls=(), reasoning=None))
+    return plain
+
+
+def _without_system(messages: list[ModelMessage]) -> list[ModelMessage]:
+    """The leading system text goes before the first user text; a later one is said by the user."""
+    leading = list(takewhile(lambda message: message.role is Role.SYSTEM, messages))
+    rest = [replace(one, role=Role.USER) if one.role is Role.SYSTEM else one for one in messages[len(leading) :]]
+    if not leading:
+        return rest
+    system = ModelMessage(role=Role.USER, text="\n\n".join(message.text for message in leading))
+    if rest and rest[0].role is Role.USER:
+        return [_merged(system, rest[0]), *rest[1:]]
+    return [system, *rest]
+
+
+def _alternating(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
+    """One system message at most, the user first, and no role twice in a row; tool rounds stay as they are."""
+    turns: list[ModelMessage] = []
+    for message in messages:
+        only_system_before = all(one.role is Role.SYSTEM for one in turns)
+        if message.role is Role.SYSTEM and not only_system_before:
+            message = replace(message, role=Role.USER)  # noqa: PLW2901 -- the same message in another role
+        if message.role is Role.ASSISTANT and only_system_before:
+            turns.append(ModelMessage(role=Role.USER, text=OPENING_NOTE))
+        if turns and turns[-1].role is message.role is not Role.TOOL and not turns[-1].tool_calls:
+            turns[-1] = _merged(turns[-1], message)
+        else:
+            turns.append(message)
+    return turns
+
+
+def _merged(first: ModelMessage, second: ModelMessage) -> ModelMessage:
+    texts = filter(None, (_signed(first), _signed(second)))
+    return replace(second, text="\n\n".join(texts), images=first.images + second.images, name=None)
+
+
+def _signed(message: ModelMessage) -> str:
+    """The text with its speaker's name, which a merged message could not carry otherwise (L06)."""
+    if not message.name or message.text.startswith(message.name):
+        return message.text
+    return f"{message.name}: {message.text}"

@@ -1,0 +1,1 @@
+"""The Discord adapter. This package imports nothing: the library is paid for only where Discord is configured."""

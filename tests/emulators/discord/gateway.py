@@ -218,7 +218,7 @@ class Gateway:
         self._sessions[session.id] = session
         session.dispatch("READY", self._ready(session))
         for guild in self._world.backend.guilds.values():
-            self._deliver(session, "GUILD_CREATE", serializers.guild_create_payload(self._world.backend, guild))
+            self._deliver(session, "GUILD_CREATE", self._world.guild_payload(guild))
         self.started.add(session)
 
     def _ready(self, session: Session) -> dict[str, Any]:
@@ -272,9 +272,6 @@ class Gateway:
                 simcord_intents.censor_message(data, backend.bot_user.id, backend=backend)
         if event == "GUILD_CREATE":
             simcord_intents.prune_guild_create(data, session.intents, backend.bot_user.id)
-            for role in data["roles"]:
-                if self._world.is_managed(role):
-                    role |= {"managed": True, "tags": {"bot_id": str(backend.bot_user.id)}}
         session.dispatch(event, data)
 
     def _add_member(self, data: dict[str, Any]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import copy
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -10,8 +11,8 @@ from typing import Any
 import discord
 from simcord._clock import Clock
 from simcord.actors import MemberActor
-from simcord.backend import Backend
-from simcord.backend.models import Message, MessageSticker, Poll, PollAnswer
+from simcord.backend import Backend, serializers
+from simcord.backend.models import Guild, Message, MessageSticker, Poll, PollAnswer
 from simcord.builders import ChannelHandle, GuildHandle, UserHandle
 from simcord.enums import ChannelType
 from simcord.env import Env
@@ -38,10 +39,34 @@ class World(Env):
         """There is no bot in this process that could be waited for."""
 
     @property
+    def bot_handle(self) -> UserHandle:
+        """The bot's own account."""
+        return UserHandle(self, self.backend.bot_user)
+
+    def message(self, channel_id: int, message_id: int) -> discord.Message:
+        """A message as it is now."""
+        return to_discord_message(self, self.backend.get_message(channel_id, message_id))
+
+    @property
     def token(self) -> str:
         """A token in Discord's form, which begins with the bot's id."""
         bot_id = base64.b64encode(str(self.backend.bot_user.id).encode()).decode().rstrip("=")
         return f"{bot_id}.Emulat.{'x' * 38}"
+
+    def fill_cache(self) -> None:
+        """Let the messages that builders and actors return know their guild, as those of a connected bot do."""
+        state = self.bot._connection
+        state.user = discord.ClientUser(state=state, data=serializers.user_payload(self.backend.bot_user))
+        for guild in self.backend.guilds.values():
+            state._add_guild_from_data(self.guild_payload(guild))
+
+    def guild_payload(self, guild: Guild) -> Any:
+        """GUILD_CREATE, with the tags of managed roles, which simcord does not know."""
+        payload: Any = copy.deepcopy(serializers.guild_create_payload(self.backend, guild))
+        for role in payload["roles"]:
+            if int(role["id"]) in self.managed_role_ids:
+                role |= {"managed": True, "tags": {"bot_id": str(self.backend.bot_user.id)}}
+        return payload
 
     def post(
         self,
@@ -105,10 +130,6 @@ class World(Env):
         guild._guild.members[self.backend.bot_user.id].role_ids.append(role.id)
         self.managed_role_ids.add(role.id)
         return discord.Object(role.id)
-
-    def is_managed(self, role: dict[str, Any]) -> bool:
-        """Whether this role payload is our managed role; simcord does not know role tags."""
-        return int(role["id"]) in self.managed_role_ids
 
     def _committed(self, message: Message) -> discord.Message:
         return to_discord_message(self, self.backend.commit_message(message))

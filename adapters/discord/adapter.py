@@ -1,0 +1,128 @@
+"""Discord behind `bot.chat.Adapter`: this file joins the parts, each of which knows one thing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import structlog
+
+from adapters.discord.commands import command_payload, register
+from adapters.discord.connection import Connection, point_library_at
+from adapters.discord.doctor import examine
+from adapters.discord.files import Files
+from adapters.discord.hearing import Hearing
+from adapters.discord.inbound import PLATFORM
+from adapters.discord.lanes import Spawn
+from adapters.discord.options import DiscordOptions
+from adapters.discord.outbound import DiscordTransport, InteractionHandle, channel_id
+from adapters.discord.rights import Rights
+from adapters.pacing import PacedReply, Refused, Unreachable, Wait
+from bot.chat import BeforeSend, ChannelRef, CommandMenu, Deliver, Finding, ReplyStream
+
+log = structlog.get_logger(__name__)
+
+
+class DiscordAdapter:
+    """One bot account. `spawn` starts its background tasks; `menu` becomes Discord's command menu."""
+
+    def __init__(
+        self,
+        *,
+        token: str,
+        menu: CommandMenu,
+        spawn: Spawn,
+        api_base: str | None = None,
+        gateway_url: str | None = None,
+        options: DiscordOptions | None = None,
+    ) -> None:
+        self._token = token
+        self._spawn = spawn
+        self._addresses = api_base, gateway_url
+        self._options = options or DiscordOptions()
+        self._commands = command_payload(menu)
+        self._files = Files(self._options)
+        self._rights = Rights()
+        self._hearing = Hearing(
+            client=lambda: self._connection.client,
+            menu=menu,
+            files=self._files,
+            rights=self._rights,
+            spawn=spawn,
+            options=self._options,
+        )
+        self._connection = Connection(
+            token, self._hearing, spawn=spawn, options=self._options, on_login=self._register_commands
+        )
+
+    @property
+    def platform(self) -> str:
+        """The word that starts every key."""
+        return PLATFORM
+
+    async def run(self, deliver: Deliver) -> None:
+        """Connect and hand every inbound to `deliver` until `close`. Reconnects by itself.
+
+        Raises:
+            AdapterError: Discord refuses us for good.
+        """
+        point_library_at(*self._addresses)
+        self._hearing.begin(deliver)
+        await self._connection.run()
+
+    async def stop_listening(self) -> None:
+        """Take nothing more, and wait until what was taken is delivered; replies can still be finished."""
+        await self._hearing.stop()
+
+    async def close(self) -> None:
+        """Disconnect and release everything; safe at any moment, also before `run` (S18)."""
+        await self._connection.close()
+        await self._files.close()
+
+    async def open_reply(
+        self,
+        channel: ChannelRef,
+        *,
+        reply_to: str | None = None,
+        handle: object | None = None,
+        before_send: BeforeSend | None = None,
+        max_parts: int = 5,
+    ) -> ReplyStream:
+        """Begin an answer: shows the typing sign, sends nothing yet."""
+        transport = DiscordTransport(
+            self._connection.logged_in,
+            channel_id(channel),
+            reply_to=int(reply_to) if reply_to else None,
+            handle=handle if isinstance(handle, InteractionHandle) else None,
+            max_parts=max_parts,
+        )
+        return PacedReply(transport)
+
+    async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
+        """Delete messages of ours; those already gone, or out of reach, are fine."""
+        transport = DiscordTransport(
+            self._connection.logged_in, channel_id(channel), reply_to=None, handle=None, max_parts=1
+        )
+        for message_id in message_ids:
+            try:
+                await transport.delete(message_id)
+            except (Wait, Refused, Unreachable) as fault:
+                log.warning("discord.delete_failed", channel=channel.session_key, error=repr(fault))
+
+    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
+        """Whether this user may manage the channel (or is an administrator); in a DM everybody may."""
+        if channel.is_dm:
+            return True
+        try:
+            client = await self._connection.logged_in()
+        except (Refused, Unreachable):
+            return False
+        return await self._rights.may_manage(client, channel, int(user_id))
+
+    async def check(self) -> Sequence[Finding]:
+        """Look at login, intents and gateway by real calls, whether or not `run` is under way."""
+        point_library_at(*self._addresses)
+        return await examine(self._token, message_content=self._options.message_content)
+
+    def _register_commands(self) -> None:
+        """After the one login of this process, so that commands are never registered twice (D15)."""
+        self._spawn("discord.commands", register(self._connection.client, self._commands, self._options))

@@ -1,0 +1,80 @@
+"""Looks at login, intents and gateway by real calls, for `familiar doctor`; with or without a running adapter."""
+
+from __future__ import annotations
+
+import aiohttp
+import discord
+import discord.gateway
+import yarl
+
+from adapters.discord.connection import FATAL_CLOSES
+from bot.chat import Finding, Severity
+
+GATEWAY_SECONDS = 10.0
+HELLO = 10
+CHECK_NETWORK = "Check the network, proxies, and DISCORD__API_BASE if it is set."
+
+
+async def examine(token: str, *, message_content: bool) -> list[Finding]:
+    """One finding per thing looked at; the first fault of login ends it, since the rest needs a login."""
+    client = discord.Client(intents=discord.Intents.none())
+    try:
+        await client.login(token)
+        return [_login(client), _content(client, wanted=message_content), await _gateway(client)]
+    except discord.LoginFailure:
+        problem, remedy = FATAL_CLOSES[4004]
+        return [_fault("login", problem, remedy)]
+    except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
+        return [_fault("login", f"Discord could not be reached ({error!r}).", CHECK_NETWORK)]
+    finally:
+        await client.close()
+
+
+def _login(client: discord.Client) -> Finding:
+    assert client.user is not None, "the client is logged in"
+    return _fine("login", f"logged in as {client.user} ({client.user.id})")
+
+
+def _content(client: discord.Client, *, wanted: bool) -> Finding:
+    flags = client.application_flags
+    if flags.gateway_message_content or flags.gateway_message_content_limited:
+        return _fine("message content intent", "switched on")
+    problem, remedy = FATAL_CLOSES[4014]
+    if wanted:
+        return _fault("message content intent", problem, remedy)
+    return Finding(
+        severity=Severity.WARNING,
+        subject="discord: message content intent",
+        message="not used: in servers, only messages that mention the bot are heard.",
+        remedy=remedy,
+    )
+
+
+async def _gateway(client: discord.Client) -> Finding:
+    """Open the gateway as far as its greeting, and see how many logins are left today."""
+    try:
+        _, _, limit = await client.http.get_bot_gateway()
+        url = discord.gateway.DiscordWebSocket.DEFAULT_GATEWAY.with_query(v=10, encoding="json")
+        await _greet(url)
+    except (discord.HTTPException, discord.GatewayNotFound, aiohttp.ClientError, OSError, ValueError) as error:
+        return _fault("gateway", f"no connection ({error!r}).", CHECK_NETWORK.replace("API_BASE", "GATEWAY_URL"))
+    if limit["remaining"] == 0:
+        wait = f"Wait {limit['reset_after'] // 60_000} minutes; something has reconnected far too often."
+        return _fault("gateway", "no more logins are allowed today.", wait)
+    return _fine("gateway", f"reachable, {limit['remaining']} of {limit['total']} logins left today")
+
+
+async def _greet(url: yarl.URL) -> None:
+    timeout = aiohttp.ClientTimeout(total=GATEWAY_SECONDS)
+    async with aiohttp.ClientSession(timeout=timeout) as session, session.ws_connect(url) as socket:
+        hello = await socket.receive_json(timeout=GATEWAY_SECONDS)
+    if hello.get("op") != HELLO:
+        raise ValueError("this is not Discord's gateway")
+
+
+def _fine(subject: str, message: str) -> Finding:
+    return Finding(severity=Severity.OK, subject=f"discord: {subject}", message=message)
+
+
+def _fault(subject: str, problem: str, remedy: str) -> Finding:
+    return Finding(severity=Severity.FAULT, subject=f"discord: {subject}", message=problem, remedy=remedy)

@@ -1,0 +1,136 @@
+"""Reads attachments within limits on real bytes and real time, whatever their sizes claim (X07).
+
+Knows what a vision model and a prompt can take; knows nothing of messages.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import re
+from collections.abc import Sequence
+
+import aiohttp
+import discord
+import structlog
+
+from adapters.discord.inbound import noted
+from adapters.discord.options import DiscordOptions
+from adapters.discord.text import inert
+from bot.chat import Attachment, AttachmentKind
+
+log = structlog.get_logger(__name__)
+
+CHUNK_BYTES = 64 << 10
+
+MAGIC = (
+    (b"\x89PNG\r\n\x1a\n", "image/png"),
+    (b"\xff\xd8\xff", "image/jpeg"),
+    (b"GIF87a", "image/gif"),
+    (b"GIF89a", "image/gif"),
+)
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+
+TEXT_TYPE = re.compile(r"text/.+|application/(.+\+)?(json|xml|x?-?yaml|toml|javascript|x-sh|x-python|sql)")
+UNKNOWN_TYPE = "application/octet-stream"
+"""What Discord says of source code and many other texts; their bytes decide."""
+
+BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+
+
+class Files:
+    """Fetches what came with messages; one HTTP session for the life of the adapter."""
+
+    def __init__(self, options: DiscordOptions) -> None:
+        self._options = options
+        self._session: aiohttp.ClientSession | None = None
+
+    async def read(self, files: Sequence[discord.Attachment]) -> tuple[Attachment, ...]:
+        """Every file as an attachment, in order; one that cannot be had or used is there with a note saying why."""
+        deadline = asyncio.get_running_loop().time() + self._options.download_seconds
+        room = self._options.message_bytes
+        read: list[Attachment] = []
+        for file in files:
+            attachment = await self._read(file, room, deadline)
+            room -= len(attachment.data) + len(attachment.text)
+            read.append(attachment)
+        return tuple(read)
+
+    async def close(self) -> None:
+        """Release the session."""
+        if self._session:
+            await self._session.close()
+
+    async def _read(self, file: discord.Attachment, room: int, deadline: float) -> Attachment:
+        try:
+            async with asyncio.timeout_at(deadline):
+                if _media_type(file) in IMAGE_TYPES:
+                    return await self._read_image(file, min(room, self._options.image_bytes))
+                if _media_type(file) == UNKNOWN_TYPE or TEXT_TYPE.fullmatch(_media_type(file)):
+                    return await self._read_text(file, min(room, self._options.text_bytes))
+        except (aiohttp.ClientError, OSError) as error:  # a time-out is an OSError
+            log.warning("discord.file_failed", error=type(error).__name__, size=file.size)
+            return noted(file, "could not be fetched")
+        return noted(file)
+
+    async def _read_image(self, file: discord.Attachment, limit: int) -> Attachment:
+        if file.size > limit:
+            return noted(file, "too large to look at")
+        data = await self._fetch(file.url, limit + 1)
+        media_type = image_type(data)
+        if len(data) > limit or media_type is None:
+            return noted(file, "too large to look at" if media_type else "not an image that can be looked at")
+        return Attachment(
+            kind=AttachmentKind.IMAGE, name=inert(file.filename), media_type=media_type, size=len(data), data=data
+        )
+
+    async def _read_text(self, file: discord.Attachment, limit: int) -> Attachment:
+        data = await self._fetch(file.url, limit + 1)
+        text = decode(data[:limit], strict=_media_type(file) == UNKNOWN_TYPE)
+        if text is None:
+            return noted(file, "not readable as text")
+        return Attachment(
+            kind=AttachmentKind.TEXT,
+            name=inert(file.filename),
+            media_type=_media_type(file),
+            size=max(file.size, len(data)),
+            text=text,
+            note=f"first {limit} of {max(file.size, len(data))} bytes" if len(data) > limit else "",
+        )
+
+    async def _fetch(self, url: str, limit: int) -> bytes:
+        """At most `limit` bytes from the start of a file; the address is Discord's, redirects are not followed."""
+        self._session = self._session or aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
+        data = bytearray()
+        async with self._session.get(url, allow_redirects=False, raise_for_status=True) as response:
+            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+                data += chunk
+                if len(data) >= limit:
+                    response.close()
+                    break
+        return bytes(data[:limit])
+
+
+def image_type(data: bytes) -> str | None:
+    """The image type by its magic bytes, if it is one that vision models take (D20)."""
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return next((media_type for magic, media_type in MAGIC if data.startswith(magic)), None)
+
+
+def decode(data: bytes, *, strict: bool = False) -> str | None:
+    """Text in UTF-8, or UTF-16 with its mark; `None` for what is no text. A character cut off at the end is dropped.
+
+    Bytes that fit no character are replaced, unless `strict`: then they prove that this is no text.
+    """
+    mark, encoding = next(((mark, name) for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), (b"", "utf-8"))
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)(errors="strict" if strict else "replace")
+        text = decoder.decode(data[len(mark) :])
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text
+
+
+def _media_type(file: discord.Attachment) -> str:
+    return (file.content_type or UNKNOWN_TYPE).partition(";")[0].strip().lower()

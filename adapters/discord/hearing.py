@@ -1,0 +1,179 @@
+"""From the gateway's events to delivered inbounds: in order within a channel, files and quotes fetched on the way.
+
+What an inbound looks like is `adapters.discord.inbound`'s business.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import cast
+
+import aiohttp
+import discord
+import structlog
+
+from adapters.discord.files import Files
+from adapters.discord.inbound import (
+    PLATFORM,
+    SAID,
+    channel_ref,
+    files_of,
+    is_addressed,
+    is_blank,
+    to_delete,
+    to_inbound,
+    to_quote,
+)
+from adapters.discord.interactions import Interactions
+from adapters.discord.lanes import Lanes, Spawn
+from adapters.discord.options import DiscordOptions
+from adapters.discord.rights import Rights
+from bot.chat import ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Quote, Visibility
+
+log = structlog.get_logger(__name__)
+
+KNOWN_THREADS = 1_000
+"""For how many threads we keep in mind that their starter was quoted, the latest."""
+
+
+class Hearing:
+    """The connection's listener. `client` gives the client that events come from."""
+
+    def __init__(
+        self,
+        *,
+        client: Callable[[], discord.Client],
+        menu: CommandMenu,
+        files: Files,
+        rights: Rights,
+        spawn: Spawn,
+        options: DiscordOptions,
+    ) -> None:
+        self._client = client
+        self._files = files
+        self._rights = rights
+        self._options = options
+        self._lanes = Lanes(spawn)
+        self._interactions = Interactions(menu, self._hand_on)
+        self._deliver: Deliver | None = None
+        self._content_is_missed = False
+        self._known_threads: OrderedDict[int, None] = OrderedDict()
+
+    def begin(self, deliver: Deliver) -> None:
+        """From now on, hand everything to `deliver`."""
+        self._deliver = deliver
+
+    async def stop(self) -> None:
+        """Take nothing more, and wait until what was taken is delivered."""
+        self._deliver = None
+        await self._lanes.drain()
+
+    def on_message(self, message: discord.Message) -> None:
+        """Somebody wrote something."""
+        if (deliver := self._deliver) and self._is_heard(message):
+            self._rights.remember(message.author)
+            self._lanes.put(message.channel.id, lambda: self._hear(message, deliver))
+
+    def on_edit(self, message: discord.Message) -> None:
+        """A message changed. Discord also says so when it adds a preview or a pin, which changes no word."""
+        if (deliver := self._deliver) and message.edited_at and self._is_heard(message):
+            self._lanes.put(message.channel.id, lambda: self._hear_edit(message, deliver))
+
+    def on_delete(self, channel_id: int, guild_id: int | None, message_ids: list[int]) -> None:
+        """Messages were deleted, ours perhaps among them."""
+        if deliver := self._deliver:
+            self._lanes.put(channel_id, lambda: self._hear_delete(channel_id, guild_id, message_ids, deliver))
+
+    async def on_interaction(self, interaction: discord.Interaction) -> None:
+        """Somebody used a command, is typing one, or pressed a button."""
+        if self._deliver:
+            self._rights.remember(interaction.user)
+            await self._interactions.take(interaction)
+
+    def _hand_on(self, channel_id: int, inbound: Inbound) -> None:
+        if deliver := self._deliver:
+            self._lanes.put(channel_id, lambda: deliver(inbound))
+
+    def _is_heard(self, message: discord.Message) -> bool:
+        if message.author.id == self._my_id or message.type not in SAID:
+            return False
+        if self._options.message_content or not is_blank(message) or is_addressed(message, self._my_id):
+            return True
+        self._warn_of_missing_content()
+        return False
+
+    def _warn_of_missing_content(self) -> None:
+        """Once: every message of every server would come by here (D11)."""
+        if not self._content_is_missed:
+            self._content_is_missed = True
+            log.warning(
+                "discord.message_content_missing",
+                remedy="Switch on the Message Content Intent in the developer portal and in the settings, or the bot "
+                "hears only direct messages and messages that mention it.",
+            )
+
+    async def _hear(self, message: discord.Message, deliver: Deliver) -> None:
+        await self._find_channel(message)
+        addressed = is_addressed(message, self._my_id)
+        starter = await self._starter(message, addressed=addressed)
+        files = await self._files.read(files_of(message)) if addressed else None
+        if inbound := to_inbound(message, self._my_id, files=files, starter=starter):
+            await deliver(inbound)
+
+    async def _hear_edit(self, message: discord.Message, deliver: Deliver) -> None:
+        await self._find_channel(message)
+        if inbound := to_inbound(message, self._my_id, kind=InboundKind.EDIT, files=()):
+            await deliver(inbound)
+
+    async def _hear_delete(
+        self, channel_id: int, guild_id: int | None, message_ids: list[int], deliver: Deliver
+    ) -> None:
+        channel = channel_ref(self._client().get_channel(channel_id) or await self._fetch_channel(channel_id, guild_id))
+        if channel is None and guild_id is None:
+            channel = ChannelRef(platform=PLATFORM, place=str(channel_id), visibility=Visibility.DM)
+        if channel is not None:
+            for message_id in message_ids:
+                await deliver(to_delete(channel, message_id))
+
+    async def _find_channel(self, message: discord.Message) -> None:
+        """The library does not know threads that were archived when it connected; their parent is needed (D17)."""
+        if message.guild and isinstance(message.channel, discord.PartialMessageable):
+            found = await self._fetch_channel(message.channel.id, message.guild.id)
+            message.channel = cast("discord.Thread", found or message.channel)
+
+    async def _fetch_channel(self, channel_id: int, guild_id: int | None) -> object:
+        if guild_id is None:
+            return None
+        try:
+            return await self._client().fetch_channel(channel_id)
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            log.warning("discord.channel_unknown", channel=channel_id, error=repr(error))
+            return None
+
+    async def _starter(self, message: discord.Message, *, addressed: bool) -> Quote | None:
+        """What the thread was opened about, for the first message in it that speaks to us (D16)."""
+        thread = message.channel
+        if not isinstance(thread, discord.Thread) or thread.id in self._known_threads:
+            return None
+        if message.id != thread.id and not addressed:
+            return None
+        self._known_threads[thread.id] = None
+        if len(self._known_threads) > KNOWN_THREADS:
+            self._known_threads.popitem(last=False)
+        if message.id == thread.id or message.reference:
+            return None
+        # A forum post holds its own starter, another thread hangs under a message of its parent; both share its id.
+        home = thread.id if isinstance(thread.parent, discord.ForumChannel) else thread.parent_id
+        try:
+            channel = self._client().get_partial_messageable(home, guild_id=thread.guild.id)
+            return to_quote(await channel.fetch_message(thread.id), self._my_id)
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            log.debug("discord.no_starter", thread=thread.id, error=repr(error))
+            return None
+
+    @property
+    def _my_id(self) -> int:
+        user = self._client().user
+        assert user is not None, "events come after the login"
+        return user.id

@@ -1,0 +1,308 @@
+"""The one way out: every message, edit and follow-up goes through here, and none of them pings anybody (D04, D28).
+
+Knows no pacing: `adapters.pacing` decides when to show what.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import aiohttp
+import discord
+import structlog
+from discord.ui import Button as UiButton
+from discord.ui import View
+
+from adapters.markup import to_discord
+from adapters.pacing import Refused, Uncertain, Unreachable, Wait
+from adapters.split import split, utf16_length
+from bot.chat import Button, Outbound
+
+log = structlog.get_logger(__name__)
+
+MESSAGE_LENGTH = 2_000
+"""Characters that Discord takes in one message. It does not document how it counts those outside the basic plane, so we
+count UTF-16 units, which are never fewer (D03)."""
+
+REST_FILE = "answer.md"
+"""The whole answer, where it needs more messages than are allowed."""
+
+BUTTON_PREFIX = "familiar:"
+"""Begins the custom id of our buttons; the command follows. Discord allows 100 characters."""
+BUTTON_LABEL_LENGTH = 80
+BUTTONS_PER_ROW = 5
+ROWS = 5
+
+REQUEST_SECONDS = 60.0
+"""For one request with everything that the library does about it: it repeats 500, 502 and 504 for up to 25 s."""
+
+UNKNOWN_WEBHOOK, INVALID_WEBHOOK_TOKEN = 10015, 50027
+"""How Discord says that an interaction's token has run out (after 15 minutes)."""
+BAD_REFERENCE = frozenset({10008, 50035, 160002, 160007})
+"""How Discord refuses a reply: its target is gone, cannot be replied to, or cannot be read (D05, D06)."""
+
+NO_PINGS = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
+
+LoggedIn = Callable[[], Awaitable[discord.Client]]
+"""Waits for the login; raises `Unreachable` or `Refused`."""
+
+
+@dataclass(frozen=True, slots=True)
+class InteractionHandle:
+    """What `open_reply` needs in order to answer a command or a pressed button."""
+
+    interaction: discord.Interaction
+    ephemeral: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """One Discord message of an answer; only the last one has buttons, and the whole answer as a file if it is cut."""
+
+    text: str
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    whole: str = ""
+
+
+class DiscordTransport:
+    """One reply's way to one channel, or through the interaction that asked for it while that can be answered."""
+
+    drafts = False
+
+    def __init__(
+        self,
+        logged_in: LoggedIn,
+        channel_id: int,
+        *,
+        reply_to: int | None,
+        handle: InteractionHandle | None,
+        max_parts: int,
+    ) -> None:
+        self._logged_in = logged_in
+        self._channel_id = channel_id
+        self._reply_to = reply_to
+        self._handle = handle
+        self._max_parts = max_parts
+        self._deferral_is_open = handle is not None
+        self._refusal_is_logged = False
+
+    def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
+        """The messages for a text; what goes beyond the allowed number is in the file under the last one."""
+        texts = [text for text in split(to_discord(outbound.text), MESSAGE_LENGTH, length=utf16_length) if text.strip()]
+        parts = [Part(text=text) for text in texts[: self._max_parts]]
+        if parts and final:
+            whole = outbound.text if len(texts) > self._max_parts else ""
+            parts[-1] = replace(parts[-1], buttons=outbound.buttons, whole=whole)
+        return parts
+
+    async def send(self, part: Part, ordinal: int) -> str:
+        """Send a message, or complete the deferred answer with it."""
+        try:
+            if interaction := self._open_interaction():
+                with contextlib.suppress(_Expired):
+                    return await self._send_by_interaction(interaction, part)
+            return await self._send_to_channel(part, self._reply_to if ordinal == 0 else None)
+        except Refused as refusal:
+            self._log_refusal(refusal)
+            raise
+
+    async def edit(self, message_id: str, part: Part, ordinal: int) -> None:
+        """Make a message of this reply show `part`."""
+        await self._on_message(message_id, lambda message: message.edit(**_edited(part)))
+
+    async def draft(self, part: Part) -> None:
+        """Never asked for: Discord shows intermediate text by edits."""
+
+    async def delete(self, message_id: str) -> None:
+        """Remove a message of this reply; one that is gone is fine."""
+        with contextlib.suppress(_Gone):
+            await self._on_message(message_id, lambda message: message.delete())
+
+    async def typing(self) -> None:
+        """Show the typing sign; a deferred answer has one of its own."""
+        if self._handle is None:
+            channel = (await self._logged_in()).get_partial_messageable(self._channel_id)
+            async with _faults(repeatable=True):
+                await channel.typing()
+
+    def _open_interaction(self) -> discord.Interaction | None:
+        """The interaction while it can be answered."""
+        if self._handle and self._handle.interaction.is_expired():
+            self._give_up_interaction()
+        return self._handle.interaction if self._handle else None
+
+    def _give_up_interaction(self) -> None:
+        """Go on in the channel; but what only one person was to see is never sent there."""
+        if self._handle and self._handle.ephemeral:
+            raise Refused("the interaction has expired, and its answer is not for everybody")
+        self._handle = None
+
+    async def _send_by_interaction(self, interaction: discord.Interaction, part: Part) -> str:
+        try:
+            if self._deferral_is_open:
+                async with _faults(repeatable=True):
+                    message: discord.Message = await interaction.edit_original_response(**_edited(part))
+                self._deferral_is_open = False
+            else:
+                ephemeral = self._handle is not None and self._handle.ephemeral
+                async with _faults(repeatable=False):
+                    message = await interaction.followup.send(**_posted(part), wait=True, ephemeral=ephemeral)
+        except _Expired:
+            self._give_up_interaction()
+            raise
+        return str(message.id)
+
+    async def _send_to_channel(self, part: Part, reply_to: int | None) -> str:
+        """Send with a nonce that Discord enforces, so that a repeated request cannot make a second message."""
+        nonce = secrets.randbits(63)
+        try:
+            return await self._post(part, reply_to, nonce)
+        except Uncertain as lost:
+            if _was_repeated(lost.__cause__):
+                raise
+            log.info("discord.send_repeated", channel=self._channel_id, error=repr(lost.__cause__))
+        try:
+            return await self._post(part, reply_to, nonce)
+        except Unreachable as error:
+            raise Uncertain from error
+
+    async def _post(self, part: Part, reply_to: int | None, nonce: int) -> str:
+        channel = (await self._logged_in()).get_partial_messageable(self._channel_id)
+        if reply_to is not None:
+            # Without `fail_if_not_exists` a deleted message is no fault; other refusals come once (D05, D06).
+            reference = discord.MessageReference(
+                message_id=reply_to, channel_id=self._channel_id, fail_if_not_exists=False
+            )
+            with contextlib.suppress(_BadReference):
+                async with _faults(repeatable=False):
+                    return str((await channel.send(**_posted(part), reference=reference, nonce=nonce)).id)
+        async with _faults(repeatable=False):
+            return str((await channel.send(**_posted(part), nonce=nonce)).id)
+
+    async def _on_message(self, message_id: str, action: Callable[[_Message], Awaitable[object]]) -> None:
+        """Do something to a message of ours, through the interaction while that works."""
+        if interaction := self._open_interaction():
+            try:
+                async with _faults(repeatable=True):
+                    await action(_InteractionMessage(interaction, int(message_id)))
+                return
+            except _Expired:
+                self._give_up_interaction()
+        channel = (await self._logged_in()).get_partial_messageable(self._channel_id)
+        async with _faults(repeatable=True):
+            await action(channel.get_partial_message(int(message_id)))
+
+    def _log_refusal(self, refusal: Refused) -> None:
+        """Once per reply, however many parts are refused (D14)."""
+        if not self._refusal_is_logged:
+            log.warning("discord.send_refused", channel=self._channel_id, reason=str(refusal))
+            self._refusal_is_logged = True
+
+
+class _InteractionMessage:
+    """A message that is reached by the interaction's token, as an ephemeral one must be."""
+
+    def __init__(self, interaction: discord.Interaction, message_id: int) -> None:
+        self._webhook = interaction.followup
+        self._id = message_id
+
+    async def edit(self, **fields: Any) -> None:
+        await self._webhook.edit_message(self._id, **fields)
+
+    async def delete(self) -> None:
+        await self._webhook.delete_message(self._id)
+
+
+_Message = discord.PartialMessage | _InteractionMessage
+
+
+class _Expired(Refused):
+    """The interaction's token has run out."""
+
+
+class _Gone(Refused):
+    """The message or channel does not exist."""
+
+
+class _BadReference(Refused):
+    """The message cannot be replied to."""
+
+
+@contextlib.asynccontextmanager
+async def _faults(*, repeatable: bool) -> AsyncIterator[None]:
+    """Turns the library's exceptions into the four words of `adapters.pacing`.
+
+    `repeatable` says that carrying the request out twice is the same as once, so that nothing about it is uncertain.
+    """
+    try:
+        async with asyncio.timeout(REQUEST_SECONDS):
+            yield
+    except discord.RateLimited as limit:
+        raise Wait(limit.retry_after) from limit
+    except discord.HTTPException as error:
+        raise _fault(error, repeatable=repeatable) from error
+    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
+        raise Unreachable from error
+    except (aiohttp.ClientError, OSError) as error:  # a time-out is an OSError
+        raise (Unreachable if repeatable else Uncertain) from error
+
+
+def _fault(error: discord.HTTPException, *, repeatable: bool) -> Exception:
+    said = f"{error.status} (code {error.code})"
+    if error.status == 429:
+        return Wait(float(error.response.headers.get("Retry-After", "5")))
+    if error.status == 503:
+        return Unreachable(said)
+    if error.status >= 500:
+        return (Unreachable if repeatable else Uncertain)(said)
+    if error.code in (UNKNOWN_WEBHOOK, INVALID_WEBHOOK_TOKEN):
+        return _Expired(said)
+    if error.status == 404:
+        return _Gone(said)
+    return (_BadReference if error.code in BAD_REFERENCE else Refused)(said)
+
+
+def _was_repeated(error: BaseException | None) -> bool:
+    """Whether the library has repeated the request already, for as long as makes sense."""
+    return isinstance(error, discord.DiscordServerError) and error.status in (500, 502, 504, 524)
+
+
+def _posted(part: Part) -> dict[str, Any]:
+    """Arguments that make a new message of a part."""
+    fields: dict[str, Any] = {"content": part.text, "allowed_mentions": NO_PINGS}
+    if part.buttons:
+        fields["view"] = _view(part.buttons)
+    if part.whole:
+        fields["file"] = _file(part.whole)
+    return fields
+
+
+def _edited(part: Part) -> dict[str, Any]:
+    """Arguments that make an existing message show a part and nothing else."""
+    return {
+        "content": part.text,
+        "allowed_mentions": NO_PINGS,
+        "view": _view(part.buttons) if part.buttons else None,
+        "attachments": [_file(part.whole)] if part.whole else [],
+    }
+
+
+def _file(text: str) -> discord.File:
+    return discord.File(io.BytesIO(text.encode()), REST_FILE)
+
+
+def _view(rows: tuple[tuple[Button, ...], ...]) -> View:
+    """The buttons, cut to what Discord shows. The view is stopped so that the library does not keep it for ever."""
+    view = View(timeout=None)
+    for number, row in enumerate(rows[:ROWS]):
+        for button in row[:BUTTONS_PER_ROW]:
+            custom_id = f"{BUTTON_PREFIX}{button.command}"
+            view.add_item(UiButton(label=button.label[:BUTTON_LABEL_LENGTH], custom_id=custom_id, row=number))
+    view.stop()
+    return view

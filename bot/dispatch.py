@@ -53,6 +53,14 @@ class TurnControl:
         self._why: Interruption | None = None
         self._work: asyncio.Task[Any] | None = None
 
+    async def demand_wanted(self) -> None:
+        """Called right before something is shown: from then on the turn cannot be restarted. An interrupted turn waits
+        here for its end instead of showing anything.
+        """
+        if self._why is not None and not self.has_shown:
+            await asyncio.Event().wait()
+        self.has_shown = True
+
     def interrupt(self, why: Interruption) -> None:
         """End the guarded work at its next await; the first reason counts."""
         if self._why is None:
@@ -69,12 +77,12 @@ class TurnControl:
         if self._why is not None:
             work.close()
             raise Interrupted(self._why)
-        self._work = self._tasks.spawn("turn work", work)
+        task = self._work = self._tasks.spawn("turn work", work)
         try:
-            return await self._work
+            return await task
         except asyncio.CancelledError:
             if self._why is None:
-                self._work.cancel()
+                task.cancel()
                 raise
             raise Interrupted(self._why) from None
         finally:
@@ -91,6 +99,7 @@ class TurnRequest:
     reply_to: str | None = None
     reply_handle: object | None = None
     locale: str | None = None
+    author_is_bot: bool = False
 
 
 RunTurn = Callable[[TurnRequest, TurnControl], Awaitable[None]]
@@ -185,7 +194,7 @@ class Dispatcher:
         await self._idle.wait()
 
     async def drain(self, grace_seconds: float) -> None:
-        """Start nothing more, let running turns end within the grace, then interrupt them and wait for their closing."""
+        """Start nothing more; let running turns end within the grace, then interrupt them and wait for their end."""
         self._closing = True
         for slot in self._slots.values():
             slot.waiting.clear()

@@ -133,6 +133,13 @@ def _leaves(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInf
             yield f"{prefix}{name.upper()}", field
 
 
+def secrets_of(settings: Settings) -> list[str]:
+    """Every secret in the settings, for `bot.telemetry` to keep out of the logs."""
+    hidden = [settings.discord.token, settings.telegram.token, settings.telegram.webhook.secret_token]
+    hidden += [provider.api_key for provider in settings.providers.values()]
+    return [secret.get_secret_value() for secret in hidden if secret is not None]
+
+
 _OPENING = """\
 # Familiar reads its settings from the environment and from a file named .env beside this one.
 # Every line below shows a default; take the # away to change it. Keys marked (place) can also be changed in chat
@@ -146,6 +153,7 @@ _OPENING = """\
 _FREE_FORM = {
     "PROVIDERS": ("PROVIDERS__OPENAI__API_KEY=", "PROVIDERS__OLLAMA__BASE_URL=http://127.0.0.1:11434/v1"),
     "PROFILES": ("PROFILES__TELEGRAM__LANGUAGE=zh",),
+    "MODELS": ('MODELS={"openai/gpt-5-mini": {"context_window": 64000}}',),
 }
 
 

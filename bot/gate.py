@@ -48,13 +48,11 @@ def _channel_keys(channel: ChannelRef) -> Iterable[str]:
     return [f"{channel.platform}:{part}" for part in (channel.thread, channel.channel) if part]
 
 
-@dataclass(slots=True)
 class LoopGuard:
     """Counts answers to bots in a row per session, so that two bots cannot keep each other talking (D07)."""
 
-    bots: BotsSettings
-
-    def __post_init__(self) -> None:
+    def __init__(self, bots: BotsSettings) -> None:
+        self._bots = bots
         self._in_a_row: dict[str, int] = {}
 
     def allows(self, inbound: Inbound) -> bool:
@@ -63,9 +61,9 @@ class LoopGuard:
         if not inbound.author.is_bot:
             self._in_a_row.pop(key, None)
             return True
-        if not self.bots.answer:
+        if not self._bots.answer:
             return False
-        if self._in_a_row.get(key, 0) >= self.bots.max_turns:
+        if self._in_a_row.get(key, 0) >= self._bots.max_turns:
             return False
         self._in_a_row[key] = self._in_a_row.get(key, 0) + 1
         return True

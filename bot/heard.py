@@ -9,7 +9,7 @@ from bot.chat import Attachment, AttachmentKind, Inbound
 
 
 def heard_text(inbound: Inbound, *, overheard_chars: int | None = None) -> str:
-    """The text to keep of a message; overheard ones are cut at `overheard_chars` and lose the content of their files."""
+    """The text to keep of a message; overheard ones are cut at `overheard_chars` and lose their files' content."""
     pieces = [inbound.text, *(_described(attachment, overheard_chars is None) for attachment in inbound.attachments)]
     text = "\n".join(piece for piece in pieces if piece.strip())
     if overheard_chars is not None and len(text) > overheard_chars:

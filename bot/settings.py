@@ -195,8 +195,19 @@ class ProviderSettings(_Group):
     context_window: int | None = Field(None, ge=1024, description="tokens, for all models of this server")
     max_output_tokens: int | None = Field(None, ge=16)
     vision: bool | None = Field(None, description="whether its models take images")
+    tools: bool | None = Field(None, description="whether its models call tools")
     first_token_timeout: timedelta = Field(timedelta(seconds=120), description="seconds")
     total_timeout: timedelta = Field(timedelta(seconds=600), description="seconds")
+
+
+class ModelSettings(_Group):
+    """What the operator states about one model, over what is known of its family."""
+
+    context_window: int | None = Field(None, ge=1024)
+    max_output_tokens: int | None = Field(None, ge=16)
+    vision: bool | None = None
+    thinking: bool | None = None
+    tools: bool | None = None
 
 
 class AccessSettings(_Group):
@@ -239,6 +250,7 @@ class Settings(PlaceSettings, BaseSettings):
     discord: DiscordSettings = DiscordSettings()
     telegram: TelegramSettings = TelegramSettings()
     providers: dict[str, ProviderSettings] = Field({}, description="by name: PROVIDERS__OPENAI__API_KEY=...")
+    models: dict[str, ModelSettings] = Field({}, description="JSON by model, over the catalogue")
     profiles: dict[str, dict[str, Any]] = Field(
         {}, description="per-place keys for a platform: PROFILES__DISCORD__PERSONA=..."
     )
@@ -256,6 +268,10 @@ class Settings(PlaceSettings, BaseSettings):
     answer_within: timedelta = Field(
         timedelta(minutes=15), description="seconds; younger unanswered messages are answered after a restart"
     )
+    on_adapter_failure: Literal["degrade", "exit"] = Field(
+        "degrade", description="when one platform refuses us: go on with the others, or stop"
+    )
+    stop_grace: timedelta = Field(timedelta(seconds=7), description="seconds that running answers get at a stop")
     extensions: NameList = Field((), description="Python modules with TOOLS, SECTIONS, HOOKS, COMMANDS")
     overheard_chars: int = Field(
         2000, ge=100, description="characters kept of one message that was not addressed to the bot"

@@ -25,6 +25,10 @@ class Tasks:
         task.add_done_callback(self._ended)
         return task
 
+    async def shielded(self, name: str, coro: Coroutine[Any, Any, T]) -> T:
+        """Await `coro` so that cancelling the caller does not stop it half-way."""
+        return await asyncio.shield(self.spawn(name, coro))
+
     def _ended(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:

@@ -19,6 +19,7 @@ class Asker:
     key: str
     name: str
     locale: str | None = None
+    is_bot: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +47,8 @@ class Turn:
     history: tuple[WindowRow, ...]
     images: tuple[ImageRow, ...]
     continues: bool
+    is_greeted: bool
+    """Whether the persona has said its greeting in this conversation."""
     now: datetime
 
     @property

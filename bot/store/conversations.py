@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import func, insert, select, update
@@ -65,6 +66,22 @@ def _make_current(tx: Tx, session: SessionRow, conversation_id: int) -> int:
 def next_position(tx: Tx) -> int:
     """The position that the next message will get; ids are never reused."""
     return int(tx.execute(select(func.coalesce(func.max(messages.c.id), 0))).scalar_one()) + 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConversationRow:
+    """A conversation as queries return it."""
+
+    id: int
+    persona_id: str
+    watermark: int
+    is_greeted: bool
+
+
+def conversation_by_id(tx: Tx, conversation_id: int) -> ConversationRow:
+    """A conversation that is known to exist."""
+    row = tx.execute(select(conversations).where(conversations.c.id == conversation_id)).one()
+    return ConversationRow(id=row.id, persona_id=row.persona_id, watermark=row.watermark, is_greeted=row.greeted)
 
 
 def mark_greeted(tx: Tx, conversation_id: int) -> bool:

@@ -8,8 +8,9 @@ from datetime import datetime
 from sqlalchemy import delete, insert, select
 
 from bot.llm.model import Usage
+from bot.llm.quirks import LearnedQuirk, Quirk
 from bot.store.database import Tx
-from bot.store.tables import model_calls, remembered
+from bot.store.tables import learned_quirks, model_calls, remembered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +35,28 @@ def record_call(tx: Tx, call: CallRecord, now: datetime) -> None:
     values = {name: getattr(call, name) for name in call.__slots__ if name != "usage"}
     usage = asdict(call.usage) if call.usage is not None else {}
     tx.execute(insert(model_calls).values(**values, **usage, at=now))
+
+
+def load_quirks(tx: Tx) -> list[LearnedQuirk]:
+    """Everything that endpoints refused so far; quirks of another version of ours are passed over."""
+    rows = tx.execute(select(learned_quirks.c.endpoint, learned_quirks.c.model, learned_quirks.c.name)).all()
+    known = {quirk.value for quirk in Quirk}
+    return [LearnedQuirk(endpoint=row[0], model=row[1], quirk=Quirk(row[2])) for row in rows if row[2] in known]
+
+
+def save_quirk(tx: Tx, learned: LearnedQuirk, now: datetime) -> None:
+    """Keep what an endpoint refused."""
+    row = {"endpoint": learned.endpoint, "model": learned.model, "name": learned.quirk.value}
+    drop_quirks(tx, **row)
+    tx.execute(insert(learned_quirks).values(**row, value="", learned_at=now))
+
+
+def drop_quirks(tx: Tx, endpoint: str, model: str | None, name: str | None = None) -> None:
+    """Forget what was learned about an endpoint, or about one model behind it."""
+    where = [learned_quirks.c.endpoint == endpoint]
+    where += [learned_quirks.c.model == model] if model is not None else []
+    where += [learned_quirks.c.name == name] if name is not None else []
+    tx.execute(delete(learned_quirks).where(*where))
 
 
 def recall(tx: Tx, name: str) -> str | None:

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import ColumnElement, Row, and_, insert, select, update
 
 from bot.chat import PartState, SentPart
 from bot.llm.model import ToolCall
@@ -175,8 +176,8 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
     ).all()
     parts = (
         select(sent_parts.c.platform_message_id)
-        .where(sent_parts.c.message_id == answer.id)
-        .order_by(sent_parts.c.ordinal)
+        .where(sent_parts.c.message_id.in_(select(messages.c.id).where(_with_continuations(answer))))
+        .order_by(sent_parts.c.message_id, sent_parts.c.ordinal)
     )
     watermark = tx.execute(select(conversations.c.watermark).where(conversations.c.id == conversation_id)).scalar_one()
     return LastReply(
@@ -208,5 +209,17 @@ def undo(tx: Tx, reply: LastReply) -> None:
 
 
 def _set_standing(tx: Tx, reply: LastReply, standing: Standing) -> None:
-    its_tools = (messages.c.kind == MessageKind.TOOL.value) & (messages.c.answered_by == reply.id)
-    tx.execute(update(messages).where((messages.c.id == reply.id) | its_tools).values(standing=standing.value))
+    row = tx.execute(select(messages).where(messages.c.id == reply.id)).one()
+    ids = select(messages.c.id).where(_with_continuations(row))
+    its_tools = (messages.c.kind == MessageKind.TOOL.value) & messages.c.answered_by.in_(ids)
+    tx.execute(update(messages).where(messages.c.id.in_(ids) | its_tools).values(standing=standing.value))
+
+
+def _with_continuations(answer: Row[Any]) -> ColumnElement[bool]:
+    """The answer and what /continue added to it: later replies of the conversation at the same position."""
+    return and_(
+        messages.c.conversation_id == answer.conversation_id,
+        messages.c.position == answer.position,
+        messages.c.kind.in_((MessageKind.REPLY.value, MessageKind.NOTICE.value)),
+        messages.c.id >= answer.id,
+    )

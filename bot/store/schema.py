@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, inspect, text
+from sqlalchemy.exc import DatabaseError
 from sqlmodel import SQLModel
 
 import bot.store.tables  # noqa: F401  (fills SQLModel.metadata)
@@ -61,6 +62,8 @@ def check(url: str) -> SchemaState:
     try:
         with engine.begin() as connection:
             return schema_state(connection)
+    except DatabaseError as error:
+        raise DatabaseUnusable(f"The database cannot be read: {error.orig}. Check DATABASE_URL and DATA_DIR") from error
     finally:
         engine.dispose()
 

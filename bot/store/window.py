@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, case, or_, select
+from sqlalchemy import ColumnElement, and_, case, or_, select
 
 from bot.store.database import Tx
 from bot.store.tables import MessageKind, Standing, conversations, images, listenings, messages
@@ -118,7 +118,7 @@ def _heard(tx: Tx, conversation_id: int) -> ColumnElement[bool]:
     return and_(messages.c.kind != MessageKind.TOOL.value, or_(*inside)) if inside else messages.c.id < 0
 
 
-def _window_row(row: Row[Any]) -> WindowRow:
+def _window_row(row: Any) -> WindowRow:
     fields = dict(row._mapping)
     fields["kind"] = MessageKind(row.kind)
     fields["tool_calls"] = tuple(json.loads(row.tool_calls)) if row.tool_calls else ()

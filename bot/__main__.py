@@ -1,0 +1,5 @@
+"""`python -m bot` is `familiar`."""
+
+from bot.cli import main
+
+main()

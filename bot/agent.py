@@ -1,0 +1,146 @@
+"""Lets the model answer a turn: streams the visible text, runs the tools it calls, and ends after a limit of rounds.
+
+Knows no platform and no store; what is visible has gone through `bot.llm.stream`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+
+import structlog
+
+from bot.llm.model import Completion, Finish, Model, ModelMessage, ModelRequest, Role, TextDelta, ToolCall
+from bot.llm.stream import reply_filter
+from bot.prompt.build import Prompt
+from bot.tools import Tool
+from bot.tools.tool import ToolError
+from bot.turn import Turn
+
+log = structlog.get_logger(__name__)
+
+Show = Callable[[str], Awaitable[None]]
+"""Receives the whole visible text so far, each time it has grown."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ToolExchange:
+    """One round of tools: what the model called, and the result of each call in order."""
+
+    calls: tuple[ToolCall, ...]
+    results: tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Answer:
+    """What came of a turn so far. Filled while it runs, so that an interrupted turn keeps what it had."""
+
+    text: str = ""
+    finish: Finish = Finish.INCOMPLETE
+    exchanges: list[ToolExchange] = field(default_factory=list)
+    completions: list[Completion] = field(default_factory=list)
+
+
+class Agent:
+    """The model/tool loop, in its plain form."""
+
+    def __init__(self, model: Model, tools: Sequence[Tool], *, max_steps: int) -> None:
+        self._model = model
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._max_steps = max_steps
+
+    def tools_for(self, turn: Turn) -> tuple[Tool, ...]:
+        """The tools that this turn may use; none where the model cannot call any."""
+        return tuple(self._tools.values()) if turn.limits.tools else ()
+
+    async def answer(self, turn: Turn, prompt: Prompt, answer: Answer, show: Show) -> None:
+        """Fill `answer` until the model has nothing more to say or call.
+
+        Raises:
+            ModelError: a call failed; the text shown so far is in `answer`.
+        """
+        messages = list(prompt.messages)
+        for step in range(self._max_steps + 1):
+            # After the last round the model must answer with what it has.
+            tools = self.tools_for(turn) if step < self._max_steps else ()
+            completion = await self._call(turn, tuple(messages), tools, answer, show)
+            if not completion.tool_calls or not tools:
+                answer.finish = completion.finish
+                return
+            results = await asyncio.gather(*(self._run_tool(turn, call) for call in completion.tool_calls))
+            answer.exchanges.append(ToolExchange(calls=completion.tool_calls, results=tuple(results)))
+            messages += _replayed(completion, results)
+
+    async def _call(
+        self, turn: Turn, messages: tuple[ModelMessage, ...], tools: Sequence[Tool], answer: Answer, show: Show
+    ) -> Completion:
+        request = ModelRequest(
+            model=turn.model,
+            messages=messages,
+            max_output_tokens=turn.reserve,
+            tools=tuple(tool.spec for tool in tools),
+            thinking=turn.settings.values.thinking,
+        )
+        # Text before a tool call stays above the text that comes after it.
+        before = f"{answer.text}\n\n" if answer.text else ""
+        others = [name for name in turn.participants if name != turn.persona_name]
+        visible, said = reply_filter((turn.persona_name,), others), ""
+        async with aclosing(self._model.stream(request)) as events:
+            async for event in events:
+                match event:
+                    case TextDelta(text=text):
+                        more = visible.feed(text)
+                    case Completion():
+                        answer.completions.append(event)
+                        more = visible.flush()
+                if more:
+                    said += more
+                    answer.text = before + said
+                    await show(answer.text)
+                if isinstance(event, Completion):
+                    return event
+                if visible.stopped:
+                    return self._stopped_early(answer)
+        raise AssertionError("a model stream ended without a completion")
+
+    @staticmethod
+    def _stopped_early(answer: Answer) -> Completion:
+        """The filter saw the model speak for others or run in circles: what came before stands as the answer."""
+        completion = Completion(text=answer.text, finish=Finish.STOP)
+        answer.completions.append(completion)
+        return completion
+
+    async def _run_tool(self, turn: Turn, call: ToolCall) -> str:
+        """The result of one call as the model reads it; a fault of the tool or of the call is told, never raised."""
+        tool = self._tools.get(call.name)
+        if tool is None:
+            return f"Error: there is no tool {call.name!r}. The tools are: {', '.join(self._tools)}."
+        try:
+            arguments = json.loads(call.arguments or "{}")
+            if not isinstance(arguments, dict):
+                raise ToolError("The arguments must be a JSON object.")
+            return await tool.run(turn, arguments)
+        except json.JSONDecodeError as error:
+            return f"Error: the arguments are no valid JSON ({error.msg}). Call the tool again with complete arguments."
+        except ToolError as error:
+            return f"Error: {error}"
+        except Exception as error:
+            log.error("tool.failed", tool=call.name, error=repr(error), exc_info=error)
+            return "Error: the tool failed. Go on without it."
+
+
+def _replayed(completion: Completion, results: Sequence[str]) -> list[ModelMessage]:
+    call = ModelMessage(
+        role=Role.ASSISTANT,
+        text=completion.text,
+        tool_calls=completion.tool_calls,
+        reasoning=completion.reasoning or None,
+    )
+    answers = [
+        ModelMessage(role=Role.TOOL, text=result, tool_call_id=tool_call.id, name=tool_call.name)
+        for tool_call, result in zip(completion.tool_calls, results, strict=True)
+    ]
+    return [call, *answers]

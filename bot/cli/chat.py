@@ -1,0 +1,46 @@
+"""`familiar chat`: the same pipeline as on the platforms, with this terminal as the one adapter."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.cli.embedded import local_model_for
+from bot.cli.signals import stop_signals
+from bot.env import load_settings, secrets_of
+from bot.llm.configured import LocalModel
+from bot.settings import Settings
+from bot.telemetry import setup_logging
+
+LOG_FILE = "chat.log"
+"""In the data folder; log lines would break up the conversation on the screen."""
+
+
+def chat() -> None:
+    """Talk to a persona in this terminal."""
+    raise SystemExit(chat_with(load_settings()))
+
+
+def chat_with(settings: Settings) -> int:
+    """Open the terminal chat; returns the exit code."""
+    settings.data_dir.mkdir(parents=True, exist_ok=True)
+    with (settings.data_dir / LOG_FILE).open("a", encoding="utf-8") as log_file:
+        level = "debug" if settings.debug_logging else settings.log_level
+        setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings), stream=log_file)
+        with local_model_for(settings) as local:
+            return asyncio.run(_chat(settings, local))
+
+
+async def _chat(settings: Settings, local: LocalModel | None) -> int:
+    from adapters.console import ConsoleAdapter
+    from bot.app import build_app
+
+    app = build_app(settings, local=local, adapters={})
+    console = ConsoleAdapter(app.menu, history=settings.data_dir / "chat.history", spawn=app.core.tasks.spawn)
+    app.core.platforms[console.platform] = console
+
+    async def greet() -> None:
+        await app.pipeline.welcome(console.channel, console.author)
+
+    stop = asyncio.Event()
+    with stop_signals(stop):
+        return await app.run(stop, begin=greet)

@@ -1,0 +1,35 @@
+"""`familiar run`: the main job. With tokens it serves Discord and Telegram; without any it opens the terminal chat."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.cli.chat import chat_with
+from bot.cli.embedded import local_model_for
+from bot.cli.signals import stop_signals
+from bot.env import load_settings, secrets_of
+from bot.llm.configured import LocalModel
+from bot.settings import Settings
+from bot.telemetry import setup_logging
+
+
+def run() -> None:
+    """Start Familiar: every platform that has a token, or a chat in this terminal when none has."""
+    settings = load_settings()
+    if settings.discord.token is None and settings.telegram.token is None:
+        print(
+            "No DISCORD__TOKEN or TELEGRAM__TOKEN is set, so Familiar talks to you here; README.md tells how to get one."
+        )
+        raise SystemExit(chat_with(settings))
+    level = "debug" if settings.debug_logging else settings.log_level
+    setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings))
+    with local_model_for(settings) as local:
+        raise SystemExit(asyncio.run(_serve(settings, local)))
+
+
+async def _serve(settings: Settings, local: LocalModel | None) -> int:
+    from bot.app import build_app
+
+    stop = asyncio.Event()
+    with stop_signals(stop):
+        return await build_app(settings, local=local).run(stop)

@@ -1,0 +1,64 @@
+"""The persona's first words: said once per conversation, and kept as a reply that the history holds.
+
+Used at the first contact in a private chat, by /start, and after /reset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.chat import Adapter, Outbound
+from bot.personas.library import Persona
+from bot.personas.macros import expand
+from bot.store import replies
+from bot.store.conversations import mark_greeted
+from bot.store.database import Database
+from bot.store.replies import NewReply, Settled
+from bot.store.sessions import SessionRow
+
+
+def greeting_of(persona: Persona | None, user: str) -> str:
+    """What the persona says first, its macros expanded for the person who meets it; "" when it says nothing."""
+    return expand(persona.card.first_message, char=persona.name, user=user).strip() if persona else ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Greeter:
+    """Says greetings."""
+
+    db: Database
+    adapters: Mapping[str, Adapter]
+    now: Callable[[], datetime]
+    count: Callable[[str], int]
+
+    async def greet(
+        self,
+        session: SessionRow,
+        conversation_id: int,
+        persona: Persona | None,
+        *,
+        user: str,
+        position: int,
+        handle: object | None = None,
+    ) -> bool:
+        """Greet, unless this conversation has been greeted before or the card has no greeting; tells whether it did."""
+        text = greeting_of(persona, user)
+        if persona is None or not text or not await self.db.run(mark_greeted, conversation_id):
+            return False
+        new = NewReply(
+            session=session,
+            conversation_id=conversation_id,
+            persona_id=persona.id,
+            persona_name=persona.name,
+            position=position,
+            burst=(),
+        )
+        reply_id = await self.db.run(replies.begin_reply, new, self.now())
+        stream = await self.adapters[session.channel.platform].open_reply(session.channel, handle=handle)
+        parts = await stream.finish(Outbound(text=text))
+        await self.db.run(
+            replies.settle_reply, reply_id, Settled(text=text, tokens=self.count(text), parts=parts), self.now()
+        )
+        return True

@@ -1,0 +1,91 @@
+"""From settings to models: which servers there are, what their models can do, which one is the default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from pydantic import SecretStr
+
+from bot.env import KNOWN_SERVERS
+from bot.llm.catalogue import Catalogue, LimitsOverride
+from bot.llm.client import Provider
+from bot.settings import Settings
+
+LOCAL = "local"
+"""Provider name of the embedded model."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LocalModel:
+    """The embedded model once it serves: where, under which name, and how much it can read."""
+
+    name: str
+    base_url: str
+    api_key: str
+    context_window: int
+    parameters: Mapping[str, float]
+    """Sampling parameters that suit it."""
+
+
+def configured_providers(settings: Settings, local: LocalModel | None) -> dict[str, Provider]:
+    """Every server by name; the embedded one, when it runs, is just another."""
+    providers = {
+        name: Provider(
+            name=name,
+            base_url=given.base_url or KNOWN_SERVERS[name],
+            api_key=given.api_key or SecretStr(""),
+            first_token_timeout=given.first_token_timeout.total_seconds(),
+            total_timeout=given.total_timeout.total_seconds(),
+        )
+        for name, given in settings.providers.items()
+    }
+    if local is not None:
+        providers[LOCAL] = Provider(name=LOCAL, base_url=local.base_url, api_key=SecretStr(local.api_key))
+    return providers
+
+
+def model_catalogue(settings: Settings, local: LocalModel | None) -> Catalogue:
+    """What models can do: the families' table under what the operator states for a server, then for a model."""
+    stated = {
+        name: LimitsOverride(
+            context_window=given.context_window,
+            max_output_tokens=given.max_output_tokens,
+            vision=given.vision,
+            tools=given.tools,
+        )
+        for name, given in settings.providers.items()
+    }
+    if local is not None:
+        # The small models write calls that no parser recognises: offering tools only confuses them.
+        stated[LOCAL] = LimitsOverride(context_window=local.context_window, tools=False, vision=False)
+    stated |= {name: LimitsOverride(**given.model_dump()) for name, given in settings.models.items()}
+    return Catalogue(stated)
+
+
+def default_model(settings: Settings, local: LocalModel | None) -> str:
+    """The model for sessions that chose none; a bare name belongs to the only provider there is."""
+    if local is not None and not names_remote_model(settings):
+        return f"{LOCAL}/{local.name}"
+    if "/" not in settings.model and len(settings.providers) == 1:
+        return f"{next(iter(settings.providers))}/{settings.model}"
+    return settings.model
+
+
+def names_remote_model(settings: Settings) -> bool:
+    """Whether MODEL names a configured server's model, so that the embedded one need not start."""
+    owner, slash, _ = settings.model.partition("/")
+    return owner in settings.providers if slash else bool(settings.model and settings.providers)
+
+
+def runs_on_this_machine(provider: Provider) -> bool:
+    """Whether a server is reached by loopback or a private address, and so most likely costs no money."""
+    host = urlsplit(provider.base_url).hostname or ""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return "." not in host  # a name inside a container network

@@ -1,0 +1,103 @@
+"""Which models can be named here: the configured servers, what they say they serve, and the default.
+
+Knows no SDK: how a server is asked for its models comes by constructor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import time
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from bot.errors import UserError
+from bot.llm.model import ModelError
+
+log = structlog.get_logger(__name__)
+
+LISTING_SECONDS = 300.0
+"""How long a server's list of models is believed."""
+
+ListModels = Callable[[str], Awaitable[Sequence[str]]]
+"""`list_models(provider)`: the names that a server offers.
+
+Raises:
+    ModelError: it cannot be asked.
+"""
+
+
+class ModelDirectory:
+    """Names of models as `provider/model`, and what a typed name means."""
+
+    def __init__(self, providers: Sequence[str], default: str, list_models: ListModels) -> None:
+        self.providers = tuple(providers)
+        self.default = default
+        self._list_models = list_models
+        self._listed: dict[str, tuple[float, tuple[str, ...]]] = {}
+
+    def effective(self, configured: str) -> str:
+        """The full name of a configured model: empty is the default, a bare name takes the default's provider."""
+        if not configured:
+            return self.default
+        if configured.startswith(("/", ".", "~")):
+            return f"local/{configured}"
+        if "/" in configured and configured.partition("/")[0] in self.providers:
+            return configured
+        return f"{self.default.partition('/')[0]}/{configured}"
+
+    async def ask(self, provider: str) -> Sequence[str]:
+        """What a server offers at this moment.
+
+        Raises:
+            ModelError: it does not answer, or does not let us in.
+        """
+        return await self._list_models(provider)
+
+    async def all_models(self) -> list[str]:
+        """Every model that the configured servers offer now, by provider; servers that do not answer are left out."""
+        listings = await asyncio.gather(*(self._models_of(provider) for provider in self.providers))
+        names = [
+            f"{provider}/{name}"
+            for provider, listing in zip(self.providers, listings, strict=True)
+            for name in listing or ()
+        ]
+        return names if self.default in names else [self.default, *names]
+
+    async def search(self, keyword: str) -> list[str]:
+        """Models whose name has every word of the keyword."""
+        words = keyword.lower().split()
+        return [name for name in await self.all_models() if all(word in name.lower() for word in words)]
+
+    async def resolve(self, typed: str, current: str) -> str:
+        """The full name that somebody means; a bare one takes the current model's provider, when that has it.
+
+        Raises:
+            UserError: no configured server has such a model; names near matches.
+        """
+        provider, _, _name = typed.partition("/")
+        full = typed if provider in self.providers and "/" in typed else f"{current.partition('/')[0]}/{typed}"
+        owner, _, name = full.partition("/")
+        if owner not in self.providers:
+            raise UserError("model-provider-unknown", provider=owner, providers=", ".join(self.providers))
+        listing = await self._models_of(owner)
+        if listing is None or name in listing or full == self.default:
+            return full  # a server that does not list its models is believed
+        elsewhere = [candidate for candidate in await self.all_models() if candidate.partition("/")[2] == typed]
+        if len(elsewhere) == 1:
+            return elsewhere[0]
+        near = difflib.get_close_matches(full, await self.all_models(), n=3, cutoff=0.4)
+        raise UserError("model-unknown", model=typed, near=", ".join(near) or self.default)
+
+    async def _models_of(self, provider: str) -> tuple[str, ...] | None:
+        asked, listing = self._listed.get(provider, (0.0, ()))
+        if listing and time.monotonic() - asked < LISTING_SECONDS:
+            return listing
+        try:
+            listing = tuple(await self._list_models(provider))
+        except ModelError as error:
+            log.info("models.not_listed", provider=provider, error=str(error))
+            return None
+        self._listed[provider] = (time.monotonic(), listing)
+        return listing

@@ -1,0 +1,146 @@
+"""Opens turns: reads what one needs from the store, and decides persona, model and budget. One read, no writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.dispatch import TurnRequest
+from bot.llm.catalogue import Catalogue as ModelCatalogue
+from bot.llm.directory import ModelDirectory
+from bot.overrides import Resolver, SessionSettings
+from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
+from bot.prompt.tokens import ModelTokens
+from bot.settings import Settings, output_reserve, prompt_budget
+from bot.store import replies, sessions, window
+from bot.store.conversations import conversation_by_id
+from bot.store.database import Database, Tx
+from bot.store.sessions import SessionRow
+from bot.store.tables import MessageKind
+from bot.turn import Asker, Turn
+
+OVERREAD = 1.25
+"""How much more history than fits is read, so that pruning sees that there is more and makes room in one step."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Read:
+    session: SessionRow
+    settings: SessionSettings
+    conversation_id: int
+    persona_id: str
+    is_greeted: bool
+    burst: tuple[int, ...]
+    position: int
+
+
+class TurnOpener:
+    """Makes frozen `Turn`s. `starts` remembers per conversation from where its last prompt began (sticky pruning)."""
+
+    def __init__(
+        self,
+        *,
+        db: Database,
+        settings: Settings,
+        resolver: Resolver,
+        library: PersonaLibrary,
+        models: ModelDirectory,
+        catalogue: ModelCatalogue,
+        tokens: ModelTokens,
+        bot_name: str,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._db, self._settings, self._resolver, self._library = db, settings, resolver, library
+        self._models, self._catalogue, self._tokens = models, catalogue, tokens
+        self._bot_name, self._now = bot_name, now
+        self.starts: dict[int, int] = {}
+
+    async def open(self, request: TurnRequest) -> Turn | None:
+        """The turn for a request; `None` when its message has been answered, deleted or undone (R2)."""
+        return await self._db.read(self._open, request)
+
+    def _open(self, tx: Tx, request: TurnRequest) -> Turn | None:
+        read = self._read(tx, request)
+        if read is None:
+            return None
+        persona = self._library.get(read.persona_id)
+        model = self._models.effective(read.settings.values.model)
+        limits = self._catalogue.limits(model)
+        size = min(filter(None, (limits.context_window, read.settings.values.context_tokens)))
+        reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
+        budget = prompt_budget(self._settings, size, reserve)
+        history = window.read_window(
+            tx,
+            read.session.id,
+            read.conversation_id,
+            up_to=read.position,
+            room=int(budget / self._tokens.factor(model) * OVERREAD),
+            start=self.starts.get(read.conversation_id, 0),
+            limit=read.settings.values.history_limit,
+        )
+        asker = next((row for row in reversed(history) if row.author_key == request.author_key), None)
+        name = asker.author_name if asker else ""
+        return Turn(
+            session=read.session,
+            conversation_id=read.conversation_id,
+            persona=persona,
+            persona_id=read.persona_id,
+            persona_name=persona.name if persona else self._bot_name,
+            settings=read.settings,
+            model=model,
+            limits=limits,
+            window=size,
+            budget=budget,
+            reserve=reserve,
+            asker=Asker(key=request.author_key, name=name, locale=request.locale, is_bot=request.author_is_bot),
+            burst=read.burst,
+            position=read.position,
+            history=tuple(history),
+            images=tuple(window.read_images(tx, read.burst)) if limits.vision else (),
+            continues=request.message_id is None,
+            is_greeted=read.is_greeted,
+            now=self._now(),
+        )
+
+    def _read(self, tx: Tx, request: TurnRequest) -> _Read | None:
+        session = sessions.session_by_id(tx, request.session_id)
+        if session.conversation_id is None:
+            return None
+        if request.message_id is None:
+            reply = replies.last_reply(tx, session.conversation_id)
+            if reply is None or reply.kind is not MessageKind.REPLY:
+                return None
+            burst: tuple[int, ...] = ()
+            position = reply.position
+        else:
+            burst = window.read_burst(tx, session.id, request.message_id)
+            if not burst:
+                return None
+            position = burst[-1]
+        conversation = conversation_by_id(tx, session.conversation_id)
+        return _Read(
+            session=session,
+            settings=self._resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel)),
+            conversation_id=session.conversation_id,
+            persona_id=conversation.persona_id,
+            is_greeted=conversation.is_greeted,
+            burst=burst,
+            position=position,
+        )
+
+
+def persona_for(library: PersonaLibrary, configured: str) -> Persona | None:
+    """The persona that a setting names: `none` for nobody, the default one when the setting is empty or its card gone."""
+    if configured.strip().lower() == NO_PERSONA:
+        return None
+    found = library.find(configured) if configured else None
+    if isinstance(found, Ambiguous):
+        return found.matches[0]
+    return found or library.default
+
+
+def persona_id_for(library: PersonaLibrary, configured: str) -> str:
+    """The id that the database keeps for it."""
+    persona = persona_for(library, configured)
+    return persona.id if persona else NO_PERSONA

@@ -1,0 +1,274 @@
+"""The life of one inbound, read top to bottom: admitted, heard, and then a command, a turn, or nothing more.
+
+`deliver` never raises. From `_hear` on a message survives a crash; what answers it runs in `bot.runner`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import structlog
+
+from bot.chat import Adapter, Author, ChannelRef, Inbound, InboundKind, Outbound
+from bot.commands.command import Call, Command, Desk
+from bot.commands.parse import check_options, find_spec, read_options
+from bot.dispatch import Dispatcher, TurnRequest
+from bot.errors import UserError
+from bot.gate import AccessPolicy, LoopGuard, should_answer
+from bot.heard import heard_text
+from bot.opening import persona_for, persona_id_for
+from bot.overrides import SessionSettings
+from bot.quota import Admission, Quota
+from bot.store import conversations, messages, sessions
+from bot.store.database import Database, Tx
+from bot.store.messages import NewMessage
+from bot.store.sessions import SessionRow
+from bot.store.tables import MessageKind
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _CommandLine:
+    """A command that an inbound names, however it was given; `options` is the raw line for text, a table for menus."""
+
+    command: Command
+    options: str | Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Verdict:
+    """What is to become of an inbound."""
+
+    addressed: bool = False
+    command: _CommandLine | None = None
+    notice: str | None = None
+    """A catalogue message that tells why nothing will happen."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Heard:
+    session: SessionRow
+    conversation_id: int
+    persona_id: str
+    settings: SessionSettings
+    verdict: _Verdict
+    message_id: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pipeline:
+    """Everything that a message meets on its way in; made by `bot.app`."""
+
+    db: Database
+    desk: Desk
+    dispatcher: Dispatcher
+    adapters: Mapping[str, Adapter]
+    policy: AccessPolicy
+    loop_guard: LoopGuard
+    quota: Quota
+    refusals: Quota
+    """Counts refusals, so that a stranger hears one per minute and not one per message."""
+    overheard_chars: int
+    count: Callable[[str], int]
+    now: Callable[[], datetime]
+    rng: random.Random
+
+    async def deliver(self, inbound: Inbound) -> None:
+        """Take one inbound. Returns when it is stored and, for a command, answered; a turn goes on in the background."""
+        try:
+            await self._deliver(inbound)
+        except Exception as error:
+            log.error("pipeline.failed", kind=inbound.kind.value, session=inbound.channel.session_key, exc_info=error)
+            if inbound.kind in (InboundKind.COMMAND, InboundKind.BUTTON):
+                await self._say(
+                    inbound, Outbound(text=self.desk.catalogue.text("error-internal", inbound.author.locale))
+                )
+
+    async def welcome(self, channel: ChannelRef, author: Author) -> None:
+        """Let the persona greet somebody who has said nothing yet (the terminal)."""
+        session, conversation_id, persona_id, position = await self.db.run(self._open_conversation, channel, self.now())
+        persona = self.desk.library.get(persona_id)
+        await self.desk.greeter.greet(session, conversation_id, persona, user=author.name, position=position)
+
+    def _open_conversation(self, tx: Tx, channel: ChannelRef, now: datetime) -> tuple[SessionRow, int, str, int]:
+        session = sessions.open_session(tx, channel, now)
+        settings = self.desk.resolver.resolve(channel.platform, sessions.load_overrides(tx, channel))
+        persona_id = persona_id_for(self.desk.library, settings.values.persona)
+        conversation_id = conversations.ensure_conversation(tx, session, persona_id, now)
+        return session, conversation_id, persona_id, conversations.next_position(tx)
+
+    async def _deliver(self, inbound: Inbound) -> None:
+        if inbound.kind is InboundKind.MIGRATION:
+            await self._migrate(inbound)
+            return
+        if not self.policy.admits(inbound.author, inbound.channel):
+            await self._refuse(inbound)
+            return
+        heard = await self.db.run(self._hear, inbound, self.now())
+        if heard is None:
+            return  # a duplicate, an edit or a delete
+        if heard.verdict.notice is not None:
+            await self._say(inbound, Outbound(text=self._text(heard, inbound, heard.verdict.notice)))
+        elif heard.verdict.command is not None:
+            await self._run_command(heard, heard.verdict.command, inbound)
+        elif heard.verdict.addressed:
+            self._request_turn(heard, inbound)
+
+    async def _migrate(self, inbound: Inbound) -> None:
+        if inbound.migrated_to is not None:
+            moved = await self.db.run(sessions.migrate_place, inbound.channel, inbound.migrated_to)
+            log.info("place.migrated", old=inbound.channel.place_key, new=inbound.migrated_to.place_key, moved=moved)
+
+    async def _refuse(self, inbound: Inbound) -> None:
+        """Tell somebody who asked for something, once a minute, that it is not for them; nothing of it is kept (X02)."""
+        asked = inbound.kind in (InboundKind.COMMAND, InboundKind.BUTTON) or (
+            inbound.kind is InboundKind.MESSAGE and (inbound.channel.is_dm or inbound.mentions_me)
+        )
+        if not asked or inbound.author.is_bot:
+            return
+        log.info("access.refused", author=inbound.author.key, session=inbound.channel.session_key)
+        interactive = inbound.reply_handle is not None  # a deferred command must be answered each time
+        if self.refusals.admit(inbound.author.key) is Admission.ADMITTED or interactive:
+            await self._say(inbound, Outbound(text=self.desk.catalogue.text("access-refused", inbound.author.locale)))
+
+    def _hear(self, tx: Tx, inbound: Inbound, now: datetime) -> _Heard | None:
+        """Record the inbound and decide what becomes of it, in one transaction."""
+        session = sessions.open_session(tx, inbound.channel, now)
+        if inbound.kind is InboundKind.DELETE:
+            messages.delete(tx, session, inbound)
+            return None
+        if inbound.kind is InboundKind.EDIT:
+            text = heard_text(inbound)
+            edited = NewMessage(kind=MessageKind.SAID, text=text, addressed=False, tokens=self.count(text))
+            messages.edit(tx, session, inbound, edited)
+            return None
+        settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
+        persona_id = persona_id_for(self.desk.library, settings.values.persona)
+        conversation_id = conversations.ensure_conversation(tx, session, persona_id, now)
+        verdict = self._judge(inbound, settings)
+        text = heard_text(inbound, overheard_chars=None if verdict.addressed else self.overheard_chars)
+        message_id = messages.record(
+            tx,
+            session,
+            inbound,
+            NewMessage(
+                kind=MessageKind.SAID if verdict.command is None else MessageKind.COMMAND,
+                text=text,
+                addressed=verdict.addressed,
+                tokens=self.count(text) if verdict.command is None else 0,
+            ),
+            now,
+        )
+        if message_id is None:
+            return None
+        return _Heard(
+            session=session,
+            conversation_id=conversation_id,
+            persona_id=persona_id,
+            settings=settings,
+            verdict=verdict,
+            message_id=message_id,
+        )
+
+    def _judge(self, inbound: Inbound, settings: SessionSettings) -> _Verdict:
+        line = self._command_line(inbound)
+        if line is not None:
+            return _Verdict(command=line)
+        if inbound.kind is not InboundKind.MESSAGE:
+            return _Verdict(notice="command-gone")
+        if inbound.text.startswith("/") and inbound.channel.is_dm and inbound.text[1:2].isalpha():
+            return _Verdict(notice="command-unknown")
+        persona = persona_for(self.desk.library, settings.values.persona)
+        names = (persona.name, persona.card.name) if persona else ()
+        if not should_answer(inbound, settings.values, names, self.rng) or not self.loop_guard.allows(inbound):
+            return _Verdict()
+        match self.quota.admit(inbound.author.key):
+            case Admission.ADMITTED:
+                return _Verdict(addressed=True)
+            case Admission.NOTICE:
+                return _Verdict(notice="quota-exceeded")
+            case Admission.SILENT:
+                return _Verdict()
+
+    def _command_line(self, inbound: Inbound) -> _CommandLine | None:
+        by_path = {command.spec.path: command for command in self.desk.commands()}
+        if inbound.command is not None:
+            command = by_path.get(inbound.command.path)
+            return _CommandLine(command=command, options=inbound.command.options) if command else None
+        if inbound.author.is_bot:
+            return None
+        is_text_command = inbound.kind is InboundKind.MESSAGE and inbound.text.startswith("/")
+        if not is_text_command and inbound.kind is not InboundKind.BUTTON:
+            return None
+        parsed = find_spec(inbound.text.removeprefix("/"), [command.spec for command in by_path.values()])
+        return _CommandLine(command=by_path[parsed.spec.path], options=parsed.rest) if parsed else None
+
+    async def _run_command(self, heard: _Heard, line: _CommandLine, inbound: Inbound) -> None:
+        """Run a command under the caller's rights and answer it; what the caller did wrong is the answer, too."""
+        spec = line.command.spec
+        try:
+            raw = line.options
+            options = read_options(spec, raw) if isinstance(raw, str) else check_options(spec, dict(raw))
+            call = Call(
+                inbound=inbound,
+                session=heard.session,
+                conversation_id=heard.conversation_id,
+                persona_id=heard.persona_id,
+                message_id=heard.message_id,
+                settings=heard.settings,
+                options=options,
+                locale=self._locale(heard, inbound),
+                now=self.now(),
+            )
+            if spec.manages and not self.policy.access.open_commands and not await self.desk.may_manage(call):
+                raise UserError("command-needs-rights")
+            answer = await line.command.run(call, self.desk)
+        except UserError as error:
+            answer = Outbound(text=self._text(heard, inbound, error.message_id, **error.facts))
+        if answer is not None:
+            await self._say(inbound, answer)
+
+    def _request_turn(self, heard: _Heard, inbound: Inbound) -> None:
+        request = TurnRequest(
+            session_id=heard.session.id,
+            author_key=inbound.author.key,
+            message_id=heard.message_id,
+            reply_to=inbound.message_id,
+            reply_handle=inbound.reply_handle,
+            locale=inbound.author.locale,
+            author_is_bot=inbound.author.is_bot,
+        )
+        self.dispatcher.request_turn(request, burst_ms=heard.settings.values.burst_ms)
+
+    def _locale(self, heard: _Heard, inbound: Inbound) -> str:
+        chosen = heard.settings.values.language
+        return self.desk.catalogue.negotiate(inbound.author.locale if chosen == "auto" else chosen)
+
+    def _text(self, heard: _Heard, inbound: Inbound, message_id: str, **facts: str | int) -> str:
+        return self.desk.catalogue.text(message_id, self._locale(heard, inbound), **facts)
+
+    async def _say(self, inbound: Inbound, answer: Outbound) -> None:
+        """Send an answer that is no reply of the persona: it reaches no prompt."""
+        reply_to = inbound.message_id if inbound.kind is InboundKind.MESSAGE and not inbound.channel.is_dm else None
+        stream = await self.adapters[inbound.channel.platform].open_reply(
+            inbound.channel, reply_to=reply_to, handle=inbound.reply_handle
+        )
+        await stream.finish(answer)
+
+
+def unanswered_requests(rows: Sequence[messages.Unanswered]) -> list[TurnRequest]:
+    """One request per burst left unanswered by the last run: the newest message of each author in a session."""
+    newest = {(row.session_id, row.author_key): row for row in rows}
+    return [
+        TurnRequest(
+            session_id=row.session_id,
+            author_key=row.author_key,
+            message_id=row.message_id,
+            reply_to=row.platform_message_id,
+        )
+        for row in sorted(newest.values(), key=lambda row: row.message_id)
+    ]

@@ -1,0 +1,94 @@
+"""The pieces of a prompt that are not history, from stable to volatile. What a newcomer edits to change prompt text.
+
+A section is `async def section(turn) -> str | None`. STABLE ones make the system message, which must not change from
+turn to turn or the provider's prefix cache is lost; TAIL ones stand after the history and are never stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.personas.macros import expand
+from bot.turn import Turn
+
+GROUP_WORD = "the people here"
+"""What `{{user}}` means in a group's system message: it must not change with the speaker, or the prefix changes."""
+
+INPUT_CONVENTION_DM = """\
+You are in a private chat. Lines in square brackets, such as [image cat.png] or [replying to Ann: ...], are notes that the \
+chat adds about a message; never write such notes yourself. Answer in the language of the person who writes to you."""
+
+INPUT_CONVENTION_GROUP = """\
+Several people talk here. Each of their messages begins with the speaker's name and a colon; your own do not. Lines in \
+square brackets, such as [image cat.png] or [replying to Ann: ...], are notes that the chat adds about a message. \
+Write only what you say yourself: no name before it, no such notes, and never lines for anyone else. Answer the person \
+who spoke last, in that person's language."""
+
+CONTINUE_NOTE = "[Go on from where your last message ended. Do not repeat it.]"
+
+
+class Slot(StrEnum):
+    """Where a section stands."""
+
+    STABLE = "stable"
+    TAIL = "tail"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
+    """One piece of the prompt and where it stands; sections of a slot keep the order of `SECTIONS`."""
+
+    name: str
+    slot: Slot
+    build: Callable[[Turn], Awaitable[str | None]]
+
+
+async def card_section(turn: Turn) -> str | None:
+    """Who the persona is, in the order that cards are written for."""
+    if turn.persona is None:
+        return None
+    card = turn.persona.card
+    pieces = (card.system_prompt, card.description, card.personality, card.scenario, _examples(card.example_messages))
+    opening = f"You are {turn.persona_name}."
+    return expand("\n\n".join(piece for piece in (opening, *pieces) if piece), char=turn.persona_name, user=_user(turn))
+
+
+def _examples(text: str) -> str:
+    return f"Examples of how you talk:\n{text.replace('<START>', '').strip()}" if text.strip() else ""
+
+
+async def rules_section(turn: Turn) -> str | None:
+    """The operator's or the place's own behaviour rules (`SYSTEM_PROMPT`)."""
+    return turn.settings.values.system_prompt or None
+
+
+async def input_convention_section(turn: Turn) -> str | None:
+    """How speakers, replies and attachments are written in the history."""
+    return INPUT_CONVENTION_GROUP if turn.is_group else INPUT_CONVENTION_DM
+
+
+async def post_history_section(turn: Turn) -> str | None:
+    """The card's last word before the answer; volatile, so it may name the person addressed."""
+    if turn.persona is None or not turn.persona.card.post_history_instructions:
+        return None
+    return expand(turn.persona.card.post_history_instructions, char=turn.persona_name, user=turn.asker.name)
+
+
+async def continue_section(turn: Turn) -> str | None:
+    """What /continue asks for."""
+    return CONTINUE_NOTE if turn.continues else None
+
+
+def _user(turn: Turn) -> str:
+    return GROUP_WORD if turn.is_group else turn.asker.name
+
+
+SECTIONS: tuple[Section, ...] = (
+    Section(name="persona", slot=Slot.STABLE, build=card_section),
+    Section(name="rules", slot=Slot.STABLE, build=rules_section),
+    Section(name="platform", slot=Slot.STABLE, build=input_convention_section),
+    Section(name="post_history", slot=Slot.TAIL, build=post_history_section),
+    Section(name="continue", slot=Slot.TAIL, build=continue_section),
+)

@@ -1,0 +1,9 @@
+"""The tools that the model may call, one per file; add yours to `TOOLS`."""
+
+from bot.tools.clock import CLOCK
+from bot.tools.dice import DICE
+from bot.tools.tool import Tool
+
+TOOLS: tuple[Tool, ...] = (CLOCK, DICE)
+
+__all__ = ["TOOLS", "Tool"]

@@ -76,7 +76,8 @@ class Chat:
     closed_to_bot: str = ""
     """Why the bot may not write here: "bot was blocked by the user"; empty = it may."""
     moved_to: int | None = None
-    message_ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    message_ids: itertools.count[int] = field(default_factory=lambda: itertools.count(2))
+    """Message 1 created the chat; it is also the id of a forum's General topic."""
 
     def as_json(self) -> Json:
         """As `Chat` of the Bot API."""

@@ -1,0 +1,105 @@
+"""Fetches what came with a message: images and texts, within caps on real bytes and one total time-out (X07)."""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+from telegram import Bot, Message
+from telegram.error import TelegramError
+
+from adapters.telegram.notes import size_in_words, unfetched
+from adapters.telegram.options import FileLimits
+from adapters.telegram.request import TelegramRequest
+from bot.chat import Attachment, AttachmentKind
+
+log = structlog.get_logger(__name__)
+
+TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml", "application/toml")
+TEXT_NAME = re.compile(
+    r"\.(txt|md|markdown|rst|log|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|xml|html?|css|sql|tex|diff|patch|py|js|ts|jsx|tsx|java|kt"
+    r"|c|h|cpp|hpp|cs|go|rs|rb|php|swift|lua|sh|bat|ps1|srt)$",
+    re.IGNORECASE,
+)
+"""Telegram often calls such files application/octet-stream."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """A file worth fetching, and how many bytes of it at most."""
+
+    file_id: str
+    limit: int
+
+
+class Downloads:
+    """Turns the files of messages into attachments with content. Never raises for a file that cannot be had."""
+
+    def __init__(self, bot: Bot, request: TelegramRequest, limits: FileLimits) -> None:
+        self._bot, self._request, self._limits = bot, request, limits
+
+    async def fetch(self, messages: Sequence[Message]) -> tuple[Attachment, ...]:
+        """One attachment per message that has a file; what was not fetched keeps its note."""
+        files = [(file, wanted(message, self._limits)) for message in messages if (file := unfetched(message))]
+        return tuple(await asyncio.gather(*(self._fetch_one(file, wish) for file, wish in files)))
+
+    async def _fetch_one(self, file: Attachment, wish: Wanted | None) -> Attachment:
+        if wish is None:
+            return file
+        try:
+            async with asyncio.timeout(self._limits.timeout.total_seconds()):
+                address = (await self._bot.get_file(wish.file_id)).file_path or ""
+                data = await self._request.download(address, limit=wish.limit + 1)
+        except (TelegramError, TimeoutError) as error:
+            log.warning("telegram.file_not_fetched", name=file.name, error=str(error) or "too slow")
+            return replace(file, note=f"{file.note}, could not be fetched")
+        return opened(file, data, wish.limit)
+
+
+def wanted(message: Message, limits: FileLimits) -> Wanted | None:
+    """What to fetch of a message: the largest photo within the cap, an image or a text sent as a document."""
+    fitting = [size for size in message.photo if (size.file_size or 0) <= limits.image_bytes]
+    if fitting:
+        return Wanted(file_id=fitting[-1].file_id, limit=limits.image_bytes)
+    document = message.document
+    if document is None or message.animation:
+        return None
+    media_type = document.mime_type or ""
+    if media_type.startswith("image/") and (document.file_size or 0) <= limits.image_bytes:
+        return Wanted(file_id=document.file_id, limit=limits.image_bytes)
+    if media_type.startswith(TEXT_TYPES) or TEXT_NAME.search(document.file_name or ""):
+        return Wanted(file_id=document.file_id, limit=limits.text_bytes)
+    return None
+
+
+def opened(file: Attachment, data: bytes, limit: int) -> Attachment:
+    """The attachment with its content: an image by its magic bytes whatever it calls itself, else text. `data` has one
+    byte more than `limit` when the file goes on.
+    """
+    image_type = image_type_of(data)
+    if image_type and len(data) > limit:
+        return replace(file, note=f"{file.note}, larger than {size_in_words(limit)}")
+    if image_type:
+        return replace(file, kind=AttachmentKind.IMAGE, media_type=image_type, data=data, size=len(data), note="")
+    if b"\0" in data or file.media_type.startswith("image/"):
+        return replace(file, note=f"{file.note}, unreadable")
+    # Without `final` a character that the cap cuts in two is left out.
+    text = codecs.getincrementaldecoder("utf-8-sig")("replace").decode(data[:limit])
+    size = max(file.size, len(data))
+    note = f"first {limit} of {size} bytes" if len(data) > limit else ""
+    return replace(file, kind=AttachmentKind.TEXT, text=text, size=size, note=note)
+
+
+def image_type_of(data: bytes) -> str | None:
+    """The media type of a PNG, JPEG, WEBP or GIF, by its magic bytes."""
+    if data.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if data.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
+        return "image/webp"
+    return "image/gif" if data.startswith((b"GIF87a", b"GIF89a")) else None

@@ -1,0 +1,79 @@
+"""Who wrote something: identities that rights may depend on, and names fit to stand in a prompt. Pure functions."""
+
+from __future__ import annotations
+
+from telegram import (
+    Chat,
+    Message,
+    MessageOrigin,
+    MessageOriginChannel,
+    MessageOriginChat,
+    MessageOriginHiddenUser,
+    MessageOriginUser,
+    User,
+)
+
+from bot.chat import Author
+
+PLATFORM = "telegram"
+MAX_NAME = 64
+"""Characters of a display name; Telegram's own limit is 64 for a first name and 255 for a title."""
+JOINERS = "\u200c\u200d"
+"""Invisible, but part of Persian words and of joined emoji."""
+STAND_INS = frozenset({"777000", "1087968824", "136817688"})
+"""Accounts that stand in for channels and anonymous administrators: Telegram, GroupAnonymousBot, Channel_Bot (T11)."""
+
+
+def author_of(message: Message) -> Author:
+    """The person, or the chat that spoke through a stand-in: an anonymous administrator, a channel (T11)."""
+    if message.sender_chat:
+        return Author(platform=PLATFORM, id=str(message.sender_chat.id), name=chat_name(message.sender_chat))
+    if message.from_user:
+        return author_for(message.from_user)
+    return Author(platform=PLATFORM, id=str(message.chat.id), name=chat_name(message.chat))
+
+
+def author_for(user: User) -> Author:
+    """A person or bot by account."""
+    return Author(
+        platform=PLATFORM,
+        id=str(user.id),
+        name=user_name(user),
+        is_bot=user.is_bot,
+        locale=user.language_code,
+    )
+
+
+def user_name(user: User) -> str:
+    """First name, else username, else id (T20)."""
+    return inert(user.first_name) or inert(user.username or "") or str(user.id)
+
+
+def chat_name(chat: Chat) -> str:
+    """Title, else username, else id."""
+    return inert(chat.title or "") or inert(chat.username or chat.first_name or "") or str(chat.id)
+
+
+def origin_name(origin: MessageOrigin) -> str:
+    """Who wrote a forwarded or quoted message first."""
+    match origin:
+        case MessageOriginUser():
+            return user_name(origin.sender_user)
+        case MessageOriginHiddenUser():
+            return inert(origin.sender_user_name) or "somebody"
+        case MessageOriginChat():
+            return chat_name(origin.sender_chat)
+        case MessageOriginChannel():
+            return chat_name(origin.chat)
+        case _:
+            return "somebody"
+
+
+def inert(name: str) -> str:
+    """One inert line without control or direction marks, at most `MAX_NAME` characters; "" if nothing shows."""
+    shown = "".join(
+        character if character.isprintable() or character in JOINERS else " " if character.isspace() else ""
+        for character in name
+    )
+    line = " ".join(shown.split())[:MAX_NAME].rstrip()
+    return line if line.strip(JOINERS) else ""

@@ -20,6 +20,8 @@ class SessionRow:
     id: int
     channel: ChannelRef
     conversation_id: int | None
+    label: str = ""
+    """What its people call it; empty = by its channel's name."""
 
 
 def find_session(tx: Tx, channel: ChannelRef) -> SessionRow | None:
@@ -45,6 +47,7 @@ def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
             "place": channel.place,
             "channel": channel.channel,
             "thread": channel.thread,
+            "label": "",
             "created_at": now,
             **names,
         }
@@ -53,7 +56,7 @@ def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
         return SessionRow(id=made[0], channel=channel, conversation_id=None)
     if any(getattr(row, name) != value for name, value in names.items()):
         tx.execute(update(sessions).where(sessions.c.id == row.id).values(names))
-    return SessionRow(id=row.id, channel=channel, conversation_id=row.conversation_id)
+    return SessionRow(id=row.id, channel=channel, conversation_id=row.conversation_id, label=row.label)
 
 
 def session_by_id(tx: Tx, session_id: int) -> SessionRow:
@@ -71,7 +74,12 @@ def _session(row: Row[tuple[object, ...]]) -> SessionRow:
         place_name=row.place_name,
         channel_name=row.channel_name,
     )
-    return SessionRow(id=row.id, channel=channel, conversation_id=row.conversation_id)
+    return SessionRow(id=row.id, channel=channel, conversation_id=row.conversation_id, label=row.label)
+
+
+def set_label(tx: Tx, session_id: int, label: str) -> None:
+    """Call a session something; an empty label takes the name away."""
+    tx.execute(update(sessions).where(sessions.c.id == session_id).values(label=label))
 
 
 def touch_session(tx: Tx, session_id: int, now: datetime) -> None:

@@ -108,6 +108,7 @@ class ChatSession(SQLModel, table=True):
     visibility: str
     place_name: str = ""
     channel_name: str = ""
+    label: str = ""
     conversation_id: int | None = None
     created_at: datetime = _time(nullable=False)
     last_human_at: datetime | None = _time()

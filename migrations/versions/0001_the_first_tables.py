@@ -32,6 +32,7 @@ def upgrade() -> None:
     sa.Column('visibility', sqlmodel.sql.sqltypes.AutoString(), nullable=False),
     sa.Column('place_name', sqlmodel.sql.sqltypes.AutoString(), nullable=False),
     sa.Column('channel_name', sqlmodel.sql.sqltypes.AutoString(), nullable=False),
+    sa.Column('label', sqlmodel.sql.sqltypes.AutoString(), nullable=False),
     sa.Column('conversation_id', sa.Integer(), nullable=True),
     sa.Column('created_at', bot.store.tables.UtcDateTime(), nullable=False),
     sa.Column('last_human_at', bot.store.tables.UtcDateTime(), nullable=True),

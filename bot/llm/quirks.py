@@ -29,6 +29,8 @@ class Quirk(StrEnum):
     """No system role: its text goes before the first user text (L07)."""
     ALTERNATING = "alternating"
     """One leading system message, then user and assistant in turn (L06)."""
+    NO_STREAM = "no_stream"
+    """Answers come whole."""
     NO_STREAM_OPTIONS = "no_stream_options"
     NO_STOP = "no_stop"
     """No stop sequences (L26)."""
@@ -141,6 +143,9 @@ SAMPLING = frozenset(
 THINKING = frozenset(("reasoning_effort", "chat_template_kwargs", "enable_thinking", "think", "thinking", "reasoning"))
 """Every parameter in use that switches reasoning."""
 
+NOT_STREAMED = "answered without a stream"
+"""What the client says for a server that ignored the wish for a stream."""
+
 API_KEYS = SAMPLING | THINKING | frozenset(
     ("model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "stop", "tools",
      "tool_choice", "parallel_tool_calls", "response_format")
@@ -158,7 +163,7 @@ _REFUSED = re.compile(
 )
 
 # Words that ordinary sentences use too count only where a parameter is meant: quoted, or after "parameter".
-_ORDINARY = frozenset(("stop", "name", "tools", "think", "thinking", "reasoning", "seed"))
+_ORDINARY = frozenset(("stop", "name", "tools", "think", "thinking", "reasoning", "seed", "stream"))
 
 
 def _names(refusal: Refusal, key: str) -> bool:
@@ -217,6 +222,8 @@ _RULES = (
     _Rule(quirk=Quirk.NO_SAMPLING, sent=_has(*SAMPLING), keys=tuple(SAMPLING)),
     _Rule(quirk=Quirk.NO_STOP, sent=_has("stop"), keys=("stop",), words=r"stop (?:sequence|word)s?.{0,30}not|"
           r"(?:not|n't) support stop"),
+    _Rule(quirk=Quirk.NO_STREAM, sent=_has("stream"), keys=("stream",), words=rf"{NOT_STREAMED}|verified to stream|"
+          r"(?:not|n't) support streaming|streaming is not"),
     _Rule(quirk=Quirk.NO_STREAM_OPTIONS, sent=_has("stream_options"), keys=("stream_options", "include_usage")),
     _Rule(quirk=Quirk.NO_JSON_SCHEMA, sent=_has_format("json_schema"), keys=("response_format", "json_schema"),
           words=r"response.?format|structured output|json.?schema"),

@@ -1,15 +1,21 @@
-"""Reads what a server says when it refuses: one flat value from every error body in use. Knows no HTTP and no SDK."""
+"""Reads what a server says when it refuses: one flat value from every error body in use, and what it means for us.
+
+Knows no SDK and does not try again.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from bot.llm.model import ContextTooLong, ModelError, ModelRefused, ModelUnreachable
+
 _LONGEST = 300  # characters of a server's message that are passed on
+_SHORTEST_SECRET = 4  # characters; a shorter key would blank ordinary words
 _DEEPEST = 6  # levels of an error body that are read
 
 # Keys that lead to words. The rest is skipped: pydantic's "input" repeats what people wrote.
@@ -61,20 +67,30 @@ _OVERFLOWS = tuple(
 _FILTERED = re.compile(r"content[_ ]?filter|content management policy|responsible ?ai|data_inspection_failed|"
                        r"content_policy|prohibited_content|\bmoderation\b|sensitive_words", re.IGNORECASE)  # fmt: skip
 
+# Faults that pass by themselves; 520 to 524 are those of a well-known proxy, 529 is Anthropic's overload.
+_PASSING = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529))
+
+# Money does not come back within seconds.
+_EXHAUSTED = re.compile(
+    r"insufficient_quota|insufficient.?(?:balance|credit|funds)|billing|exceeded your current quota", re.IGNORECASE
+)
+
 _SECRETS = re.compile(r"\b(?:sk|pk|gsk|xai|key|tok)[-_][\w*.-]{6,}|\bAIza[\w-]{20,}|(?<=Bearer )\S+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refusal:
-    """One error answer, flattened. `status` is `None` for an error inside a stream that had begun with 200."""
+    """One fault, flattened. `status` is `None` when there was no answer, or an error without one inside a stream."""
 
-    status: int | None
     message: str
+    status: int | None = None
     codes: tuple[str, ...] = ()
     path: tuple[str, ...] = ()
     """Parts of the parameter that the server named, for example `("messages", "0", "name")`."""
     limit: int | None = None
     given: int | None = None
+    is_final: bool = False
+    """Whether another attempt is useless, whatever else is known."""
 
     @property
     def text(self) -> str:
@@ -93,6 +109,18 @@ class Refusal:
         return None
 
     @property
+    def passes(self) -> bool:
+        """Whether the same request may pass in a moment."""
+        if self.is_final or _EXHAUSTED.search(self.text):
+            return False
+        return self.status in _PASSING or (self.status is None and not self.filtered)
+
+    @property
+    def is_wordless(self) -> bool:
+        """Whether the server said nothing but that it failed, as some do for a role they cannot place (L07)."""
+        return self.status == 500 and not re.sub(r"internal server error|\W", "", self.message.lower())
+
+    @property
     def filtered(self) -> bool:
         """Whether the provider declined the content, not the request (L12)."""
         return self.status in (None, 400, 403, 422) and bool(_FILTERED.search(self.text))
@@ -103,8 +131,9 @@ def read_refusal(status: int | None, body: object, fallback: str = "") -> Refusa
     facts: dict[str, list[str]] = defaultdict(list)
     for kind, fact in _facts(body, _DEEPEST):
         facts[kind].append(fact)
+    coded = (int(code) for code in facts["code"] if re.fullmatch("[45][0-9][0-9]", code))
     return Refusal(
-        status=status,
+        status=status or next(coded, None),
         message="; ".join(dict.fromkeys(facts["word"])) or fallback,
         codes=tuple(dict.fromkeys(facts["code"])),
         path=tuple(facts["path"]),
@@ -113,11 +142,28 @@ def read_refusal(status: int | None, body: object, fallback: str = "") -> Refusa
     )
 
 
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
+def error_for(refusal: Refusal, model: str, *, secret: str = "") -> ModelError:
+    """The error to raise when a refusal cannot be helped."""
+    said = redact(refusal.message, secret) or f"HTTP {refusal.status} without a word"
+    if refusal.overflow is not None:
+        limit, given = refusal.overflow
+        return ContextTooLong(model, said, limit=limit, given=given)
+    prefix = f"PROVIDERS__{model.partition('/')[0].upper()}__"
+    if refusal.status in (401, 403):
+        return ModelRefused(model, f"the server refused the key: {said}", f"Check {prefix}API_KEY.")
+    if refusal.status == 404:
+        return ModelRefused(model, f"not found: {said}", f"Check the model's name and {prefix}BASE_URL.")
+    if refusal.status == 402 or _EXHAUSTED.search(refusal.text):
+        return ModelRefused(model, f"no credit left: {said}", "Look into the account at the provider.")
+    if refusal.passes or refusal.status in _PASSING:
+        return ModelUnreachable(model, said, "Trying later may help.")
+    return ModelRefused(model, said) if refusal.status else ModelError(model, said)
+
+
+def redact(text: str, secret: str = "") -> str:
     """The text on one line, without keys and not too long: servers like to repeat the key they refuse."""
-    for secret in secrets:
-        if len(secret) >= 4:
-            text = text.replace(secret, "***")
+    if len(secret) >= _SHORTEST_SECRET:
+        text = text.replace(secret, "***")
     line = " ".join(_SECRETS.sub("***", text).split())
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 

@@ -58,7 +58,7 @@ def chat_body(
     style: ThinkingStyle | None = None,
     replay_field: str | None = None,
 ) -> dict[str, Any]:
-    """The JSON body of one streamed call; `model` is the server's name of it.
+    """The JSON body of one call; `model` is the server's name of it.
 
     `style` is how this server switches reasoning; `None` = not known, then nothing is sent for "off". `replay_field`
     is where this server wants its reasoning back; `None` = it never gave any (L19).
@@ -67,10 +67,11 @@ def chat_body(
     body = _parameters(request, quirks) | {
         "model": model,
         "messages": _messages(request, quirks, replay_field),
-        "stream": True,
         limit_key: output_limit,
     }
-    if Quirk.NO_STREAM_OPTIONS not in quirks:
+    if Quirk.NO_STREAM not in quirks:
+        body["stream"] = True
+    if not {Quirk.NO_STREAM, Quirk.NO_STREAM_OPTIONS} & quirks:
         body["stream_options"] = {"include_usage": True}
     if request.tools and Quirk.NO_TOOLS not in quirks:
         body["tools"] = [_tool(spec) for spec in request.tools]

@@ -1,0 +1,336 @@
+"""Calls every OpenAI-compatible server: one HTTP client per endpoint, our own retries, quirks learned on the way.
+
+The only importer of `openai`, of which it uses transport, SSE decoder and errors. Chunks stay plain dicts: building
+the SDK's typed ones costs 5 ms of processor time per answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import random
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+import openai
+import structlog
+from pydantic import SecretStr
+
+from bot.llm.answer import Answer, BrokenAnswer
+from bot.llm.catalogue import Catalogue
+from bot.llm.model import Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
+from bot.llm.quirks import NOT_STREAMED, Quirk, Quirks, quirk_for
+from bot.llm.refusals import Refusal, error_for, read_refusal
+from bot.llm.wire import ThinkingStyle, chat_body
+
+log = structlog.get_logger(__name__)
+
+CONNECT_SECONDS = 10.0
+"""Longest wait for a connection, and for a list of models."""
+
+IDLE_SECONDS = 55.0
+"""How long an idle connection is kept for the next message: below the 60 s after which common balancers drop it."""
+
+MOST_RETRIES = 2
+"""Further attempts after faults that pass by themselves."""
+
+MOST_ADAPTATIONS = 6
+"""Further attempts after refusals, one per quirk."""
+
+BACKOFF_SECONDS = 0.5
+"""First wait after such a fault; the next one is twice as long. Both vary by half."""
+
+LONGEST_RETRY_AFTER_SECONDS = 10.0
+"""Who asks for more patience is not waited for."""
+
+REASONING_ROOM = 8_192
+"""Tokens added to the output limit where a model reasons within it (L18), at most a quarter of the window."""
+
+_Stream = openai.AsyncStream[object]
+
+# Everything that can go wrong on the wire.
+_FAULTS = (openai.APIError, BrokenAnswer, json.JSONDecodeError, UnicodeDecodeError, TimeoutError)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provider:
+    """One endpoint as configured. Time-outs in seconds; `first_token_timeout` bounds every later silence too."""
+
+    name: str
+    base_url: str
+    api_key: SecretStr = field(default_factory=lambda: SecretStr(""))
+    first_token_timeout: float = 120.0
+    total_timeout: float = 600.0
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    thinking: ThinkingStyle | None = None
+    """How it switches reasoning; `None` = not known."""
+
+    @property
+    def endpoint(self) -> str:
+        """What quirks are remembered under: name and host, not the port, which changes for the embedded model."""
+        return f"{self.name}@{urlsplit(self.base_url).hostname or ''}"
+
+
+@dataclass(kw_only=True, slots=True)
+class _Call:
+    """One request on its way through attempts; times in seconds of the event loop's clock."""
+
+    request: ModelRequest
+    provider: Provider
+    model: str
+    quirks: set[Quirk]
+    deadline: float
+    tried: list[Quirk] = field(default_factory=list)
+    """Quirks that were not known before; remembered once a request passed with them."""
+    retries: int = 0
+    has_shown: bool = False
+    body: dict[str, Any] = field(default_factory=dict)
+    short: Completion | None = None
+    """The answer that had no room to be said (L18), should the attempt with more room fail."""
+
+
+class OpenAIModel:
+    """`Model` for all configured providers; `provider/model` is split at the first slash."""
+
+    def __init__(
+        self,
+        providers: Mapping[str, Provider],
+        quirks: Quirks,
+        catalogue: Catalogue,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self._providers, self._quirks, self._catalogue = providers, quirks, catalogue
+        self._clock, self._sleep, self._jitter = clock, sleep, jitter
+        self._clients: dict[str, openai.AsyncOpenAI] = {}
+        self._replay_fields: dict[str, str] = {}
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Answer a request; see `Model.stream`. Nothing is tried again once text was yielded."""
+        call = self._begin(request)
+        while True:
+            try:
+                async with aclosing(self._attempt(call)) as events:
+                    async for event in events:
+                        if isinstance(event, TextDelta):
+                            call.has_shown = True
+                            yield event
+                        else:
+                            completion = event
+            except _FAULTS as error:
+                refusal = _read_fault(error, call.provider)
+                if call.short is not None:
+                    yield call.short
+                elif refusal.filtered and not call.has_shown:
+                    yield Completion(text="", finish=Finish.FILTERED)
+                else:
+                    await self._prepare_next(call, refusal, _retry_after(error))
+                    continue
+                return
+            await self._remember(call)
+            if not self._needs_room(call, completion):
+                yield completion
+                return
+
+    async def list_models(self, provider: str) -> tuple[str, ...]:
+        """The names of the models that a provider offers, as it says.
+
+        Raises:
+            ModelError: it cannot be asked, or does not list models.
+        """
+        given = self._providers[provider]
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                listing = await self._client(given).get("/models", cast_to=object)
+        except _FAULTS as error:
+            refusal = _read_fault(error, given)
+            raise error_for(refusal, f"{provider}/", secret=given.api_key.get_secret_value()) from error
+        entries = listing.get("data") if isinstance(listing, dict) else listing
+        return tuple(
+            str(entry["id"]) for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict)
+        )
+
+    async def close(self) -> None:
+        """Release all connections. A later call opens new ones."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.close()
+
+    def _begin(self, request: ModelRequest) -> _Call:
+        name, _, model = request.model.partition("/")
+        if not model or name not in self._providers:
+            known = ", ".join(self._providers) or "none"
+            raise ModelRefused(request.model, "no such provider is configured.", f"Configured: {known}.")
+        provider = self._providers[name]
+        return _Call(
+            request=request,
+            provider=provider,
+            model=model,
+            quirks=set(self._quirks.known(provider.endpoint, model)),
+            deadline=asyncio.get_running_loop().time() + provider.total_timeout,
+        )
+
+    async def _attempt(self, call: _Call) -> AsyncGenerator[ModelEvent, None]:
+        started, first_token_ms = self._clock(), 0
+        answer = Answer(hold=Quirk.THINKS_UNOPENED in call.quirks)
+        call.body = chat_body(
+            call.request,
+            call.model,
+            frozenset(call.quirks),
+            output_limit=self._output_limit(call),
+            style=call.provider.thinking,
+            replay_field=self._replay_fields.get(call.request.model),
+        )
+        async with aclosing(self._chunks(call, answer)) as chunks:
+            async for chunk in chunks:
+                text = answer.take(chunk)
+                if answer.has_begun and not first_token_ms:
+                    first_token_ms = self._ms_since(started)
+                if text:
+                    yield TextDelta(text=text)
+        if text := answer.end():
+            yield TextDelta(text=text)
+        if not answer.has_begun and answer.finish is None:
+            raise BrokenAnswer("the stream ended before the answer began")
+        self._note_habits(call, answer)
+        yield answer.completion(first_token_ms=first_token_ms, total_ms=self._ms_since(started))
+
+    async def _chunks(self, call: _Call, answer: Answer) -> AsyncGenerator[object, None]:
+        """The chunks of an answer, each in time: the first token, and after it every silence, has its limit."""
+        client, loop = self._client(call.provider), asyncio.get_running_loop()
+        if "stream" not in call.body:
+            async with asyncio.timeout_at(call.deadline):
+                whole = await client.post("/chat/completions", body=call.body, cast_to=object)
+            yield whole
+            return
+        patience = min(call.deadline, loop.time() + call.provider.first_token_timeout)
+        async with asyncio.timeout_at(patience):
+            stream = await client.post(
+                "/chat/completions", body=call.body, cast_to=object, stream=True, stream_cls=_Stream
+            )
+        try:
+            if "json" in stream.response.headers.get("content-type", ""):
+                raise BrokenAnswer(NOT_STREAMED)
+            while True:
+                async with asyncio.timeout_at(patience):
+                    chunk = await anext(stream)
+                yield chunk
+                if answer.has_begun:
+                    patience = min(call.deadline, loop.time() + call.provider.first_token_timeout)
+        except StopAsyncIteration:
+            return
+        finally:
+            await stream.close()
+
+    async def _prepare_next(self, call: _Call, refusal: Refusal, retry_after: float | None) -> None:
+        """Change what has to change for another attempt, and wait if that is what helps.
+
+        Raises:
+            ModelError: another attempt is useless, or no longer allowed.
+        """
+        quirk = None
+        if not call.has_shown and refusal.overflow is None and len(call.tried) < MOST_ADAPTATIONS:
+            quirk = quirk_for(refusal, call.body) or _guess(call, refusal)
+        if quirk is not None:
+            call.quirks.add(quirk)
+            call.tried.append(quirk)
+            return
+        too_long = retry_after is not None and retry_after > LONGEST_RETRY_AFTER_SECONDS
+        if call.has_shown or not refusal.passes or refusal.overflow or too_long or call.retries == MOST_RETRIES:
+            raise error_for(refusal, call.request.model, secret=call.provider.api_key.get_secret_value())
+        backoff = BACKOFF_SECONDS * 2**call.retries * (0.5 + self._jitter())
+        call.retries += 1
+        log.info("model.retry", model=call.request.model, status=refusal.status, attempt=call.retries)
+        await self._sleep(backoff if retry_after is None else retry_after)
+
+    async def _remember(self, call: _Call) -> None:
+        """A request passed: what was changed for it is what the endpoint needs."""
+        for quirk in call.tried:
+            log.info("model.quirk_learned", endpoint=call.provider.endpoint, model=call.model, quirk=quirk.value)
+            await self._quirks.learn(call.provider.endpoint, call.model, quirk)
+        call.tried.clear()
+
+    def _needs_room(self, call: _Call, completion: Completion) -> bool:
+        """Whether reasoning used up the output limit, and one attempt with a larger one is due (L18)."""
+        said_nothing = not completion.text.strip() and not completion.tool_calls and not call.has_shown
+        if completion.finish is not Finish.LENGTH or not said_nothing or Quirk.NEEDS_ROOM in call.quirks:
+            return False
+        call.short = completion
+        call.quirks.add(Quirk.NEEDS_ROOM)
+        call.tried.append(Quirk.NEEDS_ROOM)
+        return True
+
+    def _output_limit(self, call: _Call) -> int:
+        limits, limit = self._catalogue.limits(call.request.model), call.request.max_output_tokens
+        if call.request.thinking or Quirk.NEEDS_ROOM in call.quirks:
+            limit += min(REASONING_ROOM, limits.context_window // 4)
+        return min(limit, limits.max_output_tokens or limit)
+
+    def _note_habits(self, call: _Call, answer: Answer) -> None:
+        if answer.reasoning_field:
+            self._replay_fields[call.request.model] = answer.reasoning_field
+        if answer.speech.unopened and Quirk.THINKS_UNOPENED not in call.quirks:
+            call.tried.append(Quirk.THINKS_UNOPENED)
+
+    def _client(self, provider: Provider) -> openai.AsyncOpenAI:
+        if provider.name not in self._clients:
+            limits = copy.copy(openai.DEFAULT_CONNECTION_LIMITS)
+            limits.keepalive_expiry = IDLE_SECONDS
+            self._clients[provider.name] = openai.AsyncOpenAI(
+                # The SDK insists on a key; servers without one ignore it.
+                api_key=provider.api_key.get_secret_value() or "none",
+                base_url=provider.base_url,
+                max_retries=0,
+                timeout=openai.Timeout(None, connect=CONNECT_SECONDS),
+                default_headers=dict(provider.headers),
+                http_client=openai.DefaultAioHttpClient(limits=limits),
+            )
+        return self._clients[provider.name]
+
+    def _ms_since(self, started: float) -> int:
+        return round((self._clock() - started) * 1000)
+
+
+def _guess(call: _Call, refusal: Refusal) -> Quirk | None:
+    """What to try after a server failed twice without a word: some do so for the system role (L07)."""
+    has_system = any(message["role"] == "system" for message in call.body["messages"])
+    return Quirk.NO_SYSTEM if refusal.is_wordless and call.retries and has_system else None
+
+
+def _read_fault(error: Exception, provider: Provider) -> Refusal:
+    match error:
+        case openai.APIStatusError():
+            return read_refusal(error.status_code, error.body)
+        case openai.APIConnectionError():
+            return Refusal(message=f"no connection to {provider.base_url}: {_root_of(error)!r}")
+        case openai.APIError() | BrokenAnswer():
+            return read_refusal(None, error.body, fallback=str(error))
+        case TimeoutError():
+            limits = f"{provider.first_token_timeout:g} s for the first token, {provider.total_timeout:g} s for all"
+            return Refusal(status=408, message=f"no answer in time ({limits}).", is_final=True)
+        case _:
+            return Refusal(message=f"the server sent a chunk that cannot be read: {error}", is_final=True)
+
+
+def _root_of(error: BaseException) -> BaseException:
+    # The SDK's sentence says only that it failed; the transport below knows why.
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _retry_after(error: Exception) -> float | None:
+    """Seconds that the server asks to wait; `None` when it does not say, or says it as a date."""
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    try:
+        return max(0.0, float(error.response.headers.get("retry-after", "")))
+    except ValueError:
+        return None

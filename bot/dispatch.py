@@ -55,18 +55,18 @@ class TurnControl:
 
     async def demand_wanted(self) -> None:
         """Called right before something is shown: from then on the turn cannot be restarted. An interrupted turn waits
-        here for its end instead of showing anything.
+        here for its end instead of showing anything; one whose work is done has no end to wait for, and shows it.
         """
-        if self._why is not None and not self.has_shown:
+        if self._why is not None and not self.has_shown and self._work is not None:
             await asyncio.Event().wait()
         self.has_shown = True
 
     def interrupt(self, why: Interruption) -> None:
-        """End the guarded work at its next await; the first reason counts."""
-        if self._why is None:
+        """End the guarded work at its next await; the first reason counts, but a restart gives way to every other."""
+        if self._why is None and self._work is not None:
+            self._work.cancel()
+        if self._why in (None, Interruption.RESTART):
             self._why = why
-            if self._work is not None:
-                self._work.cancel()
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
         """Await `work` as something that `interrupt` can end.
@@ -77,7 +77,8 @@ class TurnControl:
         if self._why is not None:
             work.close()
             raise Interrupted(self._why)
-        task = self._work = self._tasks.spawn("turn work", work)
+        task = self._tasks.spawn("turn work", work)
+        self._work = task
         try:
             return await task
         except asyncio.CancelledError:
@@ -151,7 +152,7 @@ class Dispatcher:
             and not slot.waiting
             and not slot.control.has_shown
             and slot.restarts < MAX_RESTARTS
-            and (self._clock() - slot.started) * 1000 <= burst_ms
+            and (self._clock() - slot.started) * 1000 < burst_ms
         )
 
     async def _hold_slot(self, slot: _Slot) -> None:
@@ -183,6 +184,11 @@ class Dispatcher:
     def is_running(self, session_id: int) -> bool:
         """Whether a turn holds the slot of this session."""
         return session_id in self._slots
+
+    def running(self, session_id: int) -> TurnRequest | None:
+        """What is being answered in this session now."""
+        slot = self._slots.get(session_id)
+        return slot.request if slot else None
 
     def waiting_count(self, session_id: int) -> int:
         """How many turns wait in this session."""

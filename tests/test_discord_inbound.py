@@ -142,8 +142,8 @@ def test_D27_two_threads_of_one_channel_are_two_sessions(lab: Lab) -> None:
 
 
 def test_visibility_follows_what_everyone_may_see(lab: Lab) -> None:
-    hide = {lab.guild.default_role: discord.PermissionOverwrite(view_channel=False)}
-    staff = lab.guild.create_text_channel("staff", overwrites=hide)
+    hidden = discord.PermissionOverwrite(view_channel=False)
+    staff = lab.guild.create_text_channel("staff", overwrites={lab.guild.default_role: hidden})
     open_thread = lab.world.start_thread(lab.channel, "open", lab.alice)
     private_thread = lab.world.start_thread(lab.channel, "private", lab.alice, private=True)
     staff_thread = lab.world.start_thread(staff, "plans", lab.alice)

@@ -14,7 +14,7 @@ from adapters.discord.hearing import Hearing
 from adapters.discord.inbound import PLATFORM
 from adapters.discord.lanes import Spawn
 from adapters.discord.options import DiscordOptions
-from adapters.discord.outbound import DiscordTransport, InteractionHandle, channel_id
+from adapters.discord.outbound import DiscordTransport, InteractionHandle
 from adapters.discord.rights import Rights
 from adapters.pacing import PacedReply, Refused, Unreachable, Wait
 from bot.chat import BeforeSend, ChannelRef, CommandMenu, Deliver, Finding, ReplyStream
@@ -90,8 +90,8 @@ class DiscordAdapter:
         """Begin an answer: shows the typing sign, sends nothing yet."""
         transport = DiscordTransport(
             self._connection.logged_in,
-            channel_id(channel),
-            reply_to=int(reply_to) if reply_to else None,
+            channel,
+            reply_to=reply_to,
             handle=handle if isinstance(handle, InteractionHandle) else None,
             max_parts=max_parts,
         )
@@ -99,9 +99,7 @@ class DiscordAdapter:
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours; those already gone, or out of reach, are fine."""
-        transport = DiscordTransport(
-            self._connection.logged_in, channel_id(channel), reply_to=None, handle=None, max_parts=1
-        )
+        transport = DiscordTransport(self._connection.logged_in, channel, reply_to=None, handle=None, max_parts=1)
         for message_id in message_ids:
             try:
                 await transport.delete(message_id)

@@ -10,6 +10,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import aiohttp
 import discord
 import discord.gateway
 import discord.http
@@ -172,13 +173,13 @@ class Connection:
             except discord.PrivilegedIntentsRequired:
                 return _refusal(4014)
             except discord.ConnectionClosed as closed:
-                if closed.code in FATAL_CLOSES:
-                    return _refusal(closed.code)
-                log.warning("discord.connection_closed", code=closed.code)
+                return _refusal(closed.code)
+            except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+                log.warning("discord.connection_failed", error=repr(error))
             except Exception as error:
                 # The task boundary: the library lets any fault while it parses an event end the connection, and a
                 # failed first connect surfaces as an AttributeError.
-                log.warning("discord.connection_failed", error=repr(error), exc_info=error)
+                log.warning("discord.connection_broke", error=repr(error), exc_info=error)
             if loop.time() - began > LONGEST_PAUSE_SECONDS:
                 pause = self._options.reconnect_seconds
             await self._hang_up()
@@ -206,7 +207,8 @@ class Connection:
 
 
 def _refusal(code: int) -> AdapterError:
-    return AdapterError("discord", *FATAL_CLOSES[code])
+    unknown = (f"the gateway closed the connection for good with code {code}.", "Look the code up in Discord's docs.")
+    return AdapterError("discord", *FATAL_CLOSES.get(code, unknown))
 
 
 async def _close(client: discord.Client) -> None:

@@ -22,7 +22,7 @@ from discord.ui import View
 from adapters.markup import to_discord
 from adapters.pacing import Refused, Uncertain, Unreachable, Wait
 from adapters.split import split, utf16_length
-from bot.chat import Button, Outbound
+from bot.chat import Button, ChannelRef, Outbound
 
 log = structlog.get_logger(__name__)
 
@@ -78,15 +78,15 @@ class DiscordTransport:
     def __init__(
         self,
         logged_in: LoggedIn,
-        channel_id: int,
+        channel: ChannelRef,
         *,
-        reply_to: int | None,
+        reply_to: str | None,
         handle: InteractionHandle | None,
         max_parts: int,
     ) -> None:
         self._logged_in = logged_in
-        self._channel_id = channel_id
-        self._reply_to = reply_to
+        self._channel_id = int(channel.thread or channel.channel or channel.place)
+        self._reply_to = int(reply_to) if reply_to else None
         self._handle = handle
         self._max_parts = max_parts
         self._deferral_is_open = handle is not None

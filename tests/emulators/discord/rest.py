@@ -53,6 +53,8 @@ class Rest:
     """Answers `/api/v10/...` from simcord's backend."""
 
     def __init__(self, world: World, rules: RouteRules, *, approved: discord.Intents) -> None:
+        self.arrived: Journal[tuple[str, str]] = Journal()
+        """Method and path of every request, answered or not."""
         self.requests: Journal[Request] = Journal()
         self.gateway_url = ""
         self.nonce: str | None = None
@@ -66,6 +68,7 @@ class Rest:
         """One request of the bot."""
         arrived = asyncio.get_running_loop().time()
         call = await _read_call(request)
+        self.arrived.add((call.method, call.path))
         fault = self._rules.take_fault(call.method, call.path)
         response = await self._fail(call, fault) if fault else self._answer(call)
         files = tuple((upload.filename, upload.fp.getvalue()) for upload in call.uploads)

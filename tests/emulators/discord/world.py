@@ -104,14 +104,19 @@ class World(Env):
         *,
         starter: discord.Message | None = None,
         private: bool = False,
+        announced: bool = True,
     ) -> ChannelHandle:
-        """A thread as a person opens it, from a message (whose id it then has) or on its own."""
+        """A thread as a person opens it, from a message (whose id it then has) or on its own.
+
+        A connected bot knows nothing of one that is not `announced`, as of a thread that was archived before.
+        """
         thread = self.backend.create_thread(
             channel.id,
             name,
             owner.id,
             type=ChannelType.PRIVATE_THREAD if private else ChannelType.PUBLIC_THREAD,
             message_id=starter.id if starter else None,
+            broadcast=announced,
         )
         return ChannelHandle(self, channel.guild, thread)
 

@@ -1,0 +1,316 @@
+"""The way out to Discord, on the wire: parts, pings, references, faults, interactions, buttons."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import discord
+import pytest
+from simcord.actors import MemberActor
+from simcord.builders import ChannelHandle, GuildHandle
+from simcord.enums import MessageType
+from structlog.testing import capture_logs
+
+from bot.chat import Button, Inbound, InboundKind, Outbound, PartState, SentPart
+from tests.emulators.discord import DiscordEmulator, Request
+from tests.emulators.discord.harness import Hosted, hosted
+
+PINGS = "Wake up @everyone @here <@&111222333444555666>"
+
+
+@dataclass
+class Scene:
+    """A connected bot, a guild with a channel, and somebody to talk to."""
+
+    emulator: DiscordEmulator
+    bot: Hosted
+    guild: GuildHandle
+    channel: ChannelHandle
+    alice: MemberActor
+
+    @property
+    def posts(self) -> str:
+        return f"/channels/{self.channel.id}/messages"
+
+    def sends(self) -> list[Request]:
+        return self.emulator.requests.matching(lambda request: request.is_for("POST", self.posts))
+
+    def posted(self) -> list[str]:
+        """What the bot's messages in the channel say now."""
+        messages = self.emulator.world.backend.messages[self.channel.id].values()
+        return [message.content for message in messages if message.author_id == self.emulator.bot_id]
+
+    async def asked(self) -> Inbound:
+        """The bot hears a question."""
+        message = await self.alice.send(self.channel, f"{self.emulator.mention} hi")
+        return await self.bot.hears(message_id=str(message.id))
+
+    async def commanded(self, name: str, **options: str) -> Inbound:
+        """The bot hears a slash command, which it has deferred."""
+        await self.emulator.requests.first(lambda r: r.method == "PUT" and r.path.endswith("/commands"))
+        mark = self.bot.heard.mark()
+        self.result = await self.alice.slash(self.channel, name, **options)
+        return await self.bot.hears(InboundKind.COMMAND, after=mark)
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with DiscordEmulator() as emulator:
+        guild = emulator.world.create_guild("Lab")
+        channel = guild.create_text_channel("general")
+        alice = guild.add_member(emulator.world.create_user("alice"))
+        async with hosted(emulator) as bot:
+            yield Scene(emulator, bot, guild, channel, alice)
+
+
+def states(parts: tuple[SentPart, ...]) -> list[PartState]:
+    return [part.state for part in parts]
+
+
+async def test_an_answer_is_a_reply_that_tells_its_message_id(scene: Scene) -> None:
+    inbound = await scene.asked()
+    (part,) = await scene.bot.reply(inbound, "hello")
+    message = await scene.emulator.bot_message()
+    assert part == SentPart(ordinal=0, message_id=message["id"], state=PartState.SENT)
+    assert message["referenced_message"]["id"] == inbound.message_id
+
+
+async def test_D01_a_long_code_block_arrives_in_parts_that_each_render(scene: Scene) -> None:
+    code = "\n".join(f"x{n} = {n}" * 3 for n in range(130))
+    answer = f"{'p' * 100}\n```python\n{code}\n```\n{'q' * 50}"
+    await scene.bot.reply(await scene.asked(), answer)
+    parts = scene.posted()
+    assert len(parts) >= 2
+    assert all(len(part) <= 2000 and part.count("```") % 2 == 0 for part in parts)
+    assert parts[1].startswith("```python")
+    assert re.sub(r"\s", "", code) in re.sub(r"```(python)?|\s", "", "".join(parts))
+
+
+async def test_D02_a_text_without_a_single_space_arrives_whole(scene: Scene) -> None:
+    await scene.bot.reply(await scene.asked(), "a" * 4500)
+    parts = scene.posted()
+    assert len(parts) == 3
+    assert "".join(parts) == "a" * 4500
+
+
+@pytest.mark.parametrize(("length", "messages"), [(2000, 1), (2001, 2), (3900, 2)])
+async def test_D03_the_limit_is_2000_characters(scene: Scene, length: int, messages: int) -> None:
+    await scene.bot.reply(await scene.asked(), "b" * length)
+    assert len(scene.posted()) == messages
+    assert "".join(scene.posted()) == "b" * length
+
+
+@pytest.mark.parametrize(
+    "token", ["👩‍👩‍👧‍👦", "<:pog:123456789012345678>", "<@123456789012345678>", "[docs](https://example.org/a)"]
+)
+async def test_D26_no_part_ends_inside_a_token(scene: Scene, token: str) -> None:
+    await scene.bot.reply(await scene.asked(), f"{'word ' * 399}abc{token} and more")
+    assert len(scene.posted()) == 2
+    assert sum(part.count(token) for part in scene.posted()) == 1
+
+
+async def test_D04_no_send_and_no_edit_pings_anybody(scene: Scene) -> None:
+    stream = await scene.bot.adapter.open_reply((await scene.asked()).channel)
+    await stream.finish(Outbound(text=PINGS))
+    await scene.bot.reply(await scene.commanded("retry"), f"{PINGS}\n{'x' * 2000}")
+    bodies = [r.body for r in scene.emulator.requests if r.method in ("POST", "PATCH") and "content" in (r.body or {})]
+    assert len(bodies) == 3
+    for body in bodies:
+        assert body["allowed_mentions"]["parse"] == []
+        assert not body["allowed_mentions"].keys() - {"parse", "replied_user"}
+        assert not body["allowed_mentions"].get("replied_user")
+    assert scene.posted()[0] == PINGS
+
+
+async def test_D28_an_echo_of_what_people_typed_pings_nobody(scene: Scene) -> None:
+    scene.guild.create_role("all", permissions=discord.Permissions(mention_everyone=True))
+    await scene.bot.reply(await scene.asked(), "you said: @here")
+    message = await scene.emulator.bot_message()
+    assert not message["mention_everyone"]
+    assert message["content"] == "you said: @here"
+
+
+async def test_D05_the_answer_arrives_though_the_question_is_deleted_meanwhile(scene: Scene) -> None:
+    message = await scene.alice.send(scene.channel, f"{scene.emulator.mention} hi")
+    inbound = await scene.bot.hears()
+    await scene.alice.delete(message)
+    parts = await scene.bot.reply(inbound, "c" * 5000)
+    assert states(parts) == [PartState.SENT] * 3
+    assert "".join(scene.posted()) == "c" * 5000
+
+
+@pytest.mark.parametrize("code", [10008, 50035])
+async def test_D05_a_refused_reference_is_tried_once(scene: Scene, code: int) -> None:
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", scene.posts, status=400, body={"code": code, "message": "no"})
+    assert states(await scene.bot.reply(inbound, "c" * 5000)) == [PartState.SENT] * 3
+    assert ["message_reference" in request.body for request in scene.sends()] == [True, False, False, False]
+
+
+async def test_D05_missing_rights_are_reported_and_not_tried_again(scene: Scene) -> None:
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", scene.posts, status=403, body={"code": 50013, "message": "no"}, times=9)
+    with capture_logs() as logs:
+        parts = await scene.bot.reply(inbound, "short")
+    assert states(parts) == [PartState.FAILED]
+    assert len(scene.sends()) == 1
+    assert [entry["reason"] for entry in logs if entry["event"] == "discord.send_refused"] == ["403 (code 50013)"]
+
+
+async def test_D06_a_notice_that_cannot_be_replied_to_is_answered_plainly(scene: Scene) -> None:
+    notice = scene.guild.create_system_message(scene.channel, MessageType.NEW_MEMBER, author=scene.alice)
+    inbound = await scene.asked()
+    parts = await scene.bot.reply(inbound, "welcome", reply_to=str(notice.id))
+    assert states(parts) == [PartState.SENT]
+    assert scene.posted() == ["welcome"]
+
+
+@pytest.mark.parametrize("blank", ["", "\n \n", "\u200b"[:0], "   "])
+async def test_D12_nothing_blank_is_ever_sent(scene: Scene, blank: str) -> None:
+    assert await scene.bot.reply(await scene.asked(), blank) == ()
+    assert scene.sends() == []
+
+
+async def test_D14_a_refused_typing_sign_does_not_stop_the_answer(scene: Scene) -> None:
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", "*/typing", status=403, body={"code": 50001, "message": "no"}, times=9)
+    assert states(await scene.bot.reply(inbound, "hello")) == [PartState.SENT]
+
+
+async def test_D14_a_channel_that_refuses_us_leaves_others_alone(scene: Scene) -> None:
+    other = scene.guild.create_text_channel("other")
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", scene.posts, status=403, body={"code": 50001, "message": "no"}, times=99)
+    with capture_logs() as logs:
+        assert PartState.FAILED in states(await scene.bot.reply(inbound, "d" * 5000))
+    assert len([entry for entry in logs if entry["event"] == "discord.send_refused"]) == 1
+    await scene.alice.send(other, f"{scene.emulator.mention} and here?")
+    there = await scene.bot.hears(text="and here?")
+    assert states(await scene.bot.reply(there, "yes")) == [PartState.SENT]
+
+
+async def test_what_goes_beyond_the_allowed_messages_is_a_file_under_the_last(scene: Scene) -> None:
+    answer = "\n".join(f"line {n}" for n in range(3000))
+    parts = await scene.bot.reply(await scene.asked(), answer, max_parts=2)
+    assert len(parts) == 2
+    assert [request.files for request in scene.sends()] == [(), (("answer.md", answer.encode()),)]
+
+
+async def test_a_send_whose_answer_is_lost_makes_one_message(scene: Scene) -> None:
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", scene.posts, drop=True, carried_out=True)
+    (part,) = await scene.bot.reply(inbound, "once")
+    assert scene.posted() == ["once"]
+    assert part.state is PartState.SENT
+    assert part.message_id == (await scene.emulator.bot_message())["id"]
+
+
+async def test_a_send_that_stays_without_an_answer_is_uncertain_and_left_alone(scene: Scene) -> None:
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", scene.posts, drop=True, times=99)
+    assert states(await scene.bot.reply(inbound, "perhaps")) == [PartState.UNCERTAIN]
+    assert len(scene.sends()) == 2
+    assert len({request.body["nonce"] for request in scene.sends()}) == 1
+
+
+@pytest.mark.parametrize("status", [429, 502, 503])
+async def test_a_passing_fault_delays_the_answer_and_doubles_nothing(scene: Scene, status: int) -> None:
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", scene.posts, status=status)
+    assert states(await scene.bot.reply(inbound, "late")) == [PartState.SENT]
+    assert scene.posted() == ["late"]
+
+
+async def test_D24_a_fast_stream_shows_few_edits_and_ends_with_the_whole_text(scene: Scene) -> None:
+    inbound = await scene.asked()
+    stream = await scene.bot.adapter.open_reply(inbound.channel, reply_to=inbound.message_id)
+    text = ""
+    for n in range(300):
+        text += f"{n} "
+        await stream.update(text)
+    await stream.finish(Outbound(text=text))
+    assert [posted.strip() for posted in scene.posted()] == [text.strip()]
+    assert len(scene.emulator.requests.matching(lambda r: r.method == "PATCH")) <= 2
+
+
+async def test_messages_of_ours_are_deleted_and_missing_ones_are_fine(scene: Scene) -> None:
+    inbound = await scene.asked()
+    (part,) = await scene.bot.reply(inbound, "oops")
+    assert part.message_id
+    await scene.bot.adapter.delete(inbound.channel, ["123456789012345678", part.message_id])
+    assert scene.posted() == []
+
+
+# Interactions
+
+
+async def test_a_command_is_answered_in_its_deferred_message_and_follow_ups(scene: Scene) -> None:
+    inbound = await scene.commanded("retry")
+    assert scene.result.deferred
+    parts = await scene.bot.reply(inbound, "e" * 5000)
+    assert scene.result.response
+    texts = [scene.result.response.content, *(message.content for message in scene.result.followups)]
+    assert "".join(texts) == "e" * 5000
+    assert [part.message_id for part in parts] == [
+        str(scene.result.response.id),
+        *(str(message.id) for message in scene.result.followups),
+    ]
+    assert scene.sends() == []
+
+
+async def test_an_ephemeral_command_is_answered_ephemerally_to_the_end(scene: Scene) -> None:
+    await scene.bot.reply(await scene.commanded("status"), "f" * 5000)
+    assert scene.result.response
+    assert scene.result.response.ephemeral
+    assert [message.ephemeral for message in scene.result.followups] == [True, True]
+
+
+async def test_a_streamed_command_is_edited_through_its_interaction(scene: Scene) -> None:
+    inbound = await scene.commanded("status")
+    stream = await scene.bot.adapter.open_reply(inbound.channel, handle=inbound.reply_handle)
+    await stream.update("first words of it")
+    await stream.finish(Outbound(text="first words of it, and the rest"))
+    assert scene.result.response
+    assert scene.result.response.content == "first words of it, and the rest"
+
+
+async def test_after_its_15_minutes_a_command_is_answered_in_the_channel(scene: Scene) -> None:
+    inbound = await scene.commanded("retry")
+    scene.emulator.world.backend.advance_clock(16 * 60)
+    assert states(await scene.bot.reply(inbound, "at last")) == [PartState.SENT]
+    assert [request.body["content"] for request in scene.sends()] == ["at last"]
+
+
+async def test_after_its_15_minutes_an_ephemeral_answer_is_not_shown_to_everybody(scene: Scene) -> None:
+    inbound = await scene.commanded("status")
+    scene.emulator.world.backend.advance_clock(16 * 60)
+    assert states(await scene.bot.reply(inbound, "secret")) == [PartState.FAILED]
+    assert scene.sends() == []
+
+
+async def test_a_pressed_button_runs_its_command_and_the_answer_edits_its_message(scene: Scene) -> None:
+    buttons = ((Button(label="Next", command="persona list -p 2"), Button(label="Close", command="close")),)
+    (part,) = await scene.bot.reply(await scene.asked(), "page 1", buttons=buttons)
+    message = await scene.emulator.bot_message()
+    components = message["components"][0]["components"]
+    assert [item["custom_id"] for item in components] == ["familiar:persona list -p 2", "familiar:close"]
+    await scene.alice.click(scene.emulator.world.message(scene.channel.id, int(message["id"])), label="Next")
+    pressed = await scene.bot.hears(InboundKind.BUTTON)
+    assert pressed.text == "persona list -p 2"
+    assert pressed.author.id == str(scene.alice.id)
+    (edited,) = await scene.bot.reply(pressed, "page 2")
+    assert edited.message_id == part.message_id
+    assert scene.posted() == ["page 2"]
+    assert scene.emulator.world.message(scene.channel.id, int(message["id"])).components == []
+
+
+async def test_buttons_are_kept_nowhere_in_this_process(scene: Scene) -> None:
+    buttons = ((Button(label="Next", command="next"),),)
+    for inbound in (await scene.asked(), await scene.commanded("retry")):
+        await scene.bot.reply(inbound, "page 1", buttons=buttons)
+    store: Any = scene.bot.adapter._connection.client._connection._view_store
+    assert not store._views
+    assert not store._synced_message_views

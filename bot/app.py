@@ -20,6 +20,7 @@ from bot.errors import AdapterError
 from bot.gate import AccessPolicy, LoopGuard
 from bot.greeting import Greeter
 from bot.llm.catalogue import Catalogue as ModelCatalogue
+from bot.llm.catalogue import token_factor
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import (
     LocalModel,
@@ -206,7 +207,7 @@ def build_app(
         locales=core.catalogue.locales,
         complete=make_complete(desk, commands),
     )
-    pipeline = _build_pipeline(core, models, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
+    pipeline = _build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
     core.platforms.update(adapters if adapters is not None else configured_adapters(core, menu))
     return App(core=core, models=models, dispatcher=dispatcher, desk=desk, pipeline=pipeline, menu=menu)
 
@@ -228,7 +229,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
         model=model or client,
         catalogue=catalogue,
         directory=ModelDirectory(tuple(providers), default, client.list_models),
-        tokens=ModelTokens(catalogue.token_factor),
+        tokens=ModelTokens(token_factor),
         learned=learned,
         cost_money=owner is not None and not runs_on_this_machine(owner),
     )
@@ -277,13 +278,13 @@ def _build_desk(
         platforms=core.platforms,
         greeter=greeter,
         policy=AccessPolicy(access=core.settings.access),
+        limits=models.catalogue.limits,
+        quota=Quota(_messages_per_minute(core.settings, models), time.monotonic),
         commands=lambda: commands,
     )
 
 
-def _build_pipeline(core: Core, models: Models, desk: Desk, rng: random.Random) -> Pipeline:
-    configured = core.settings.quota.messages_per_minute
-    per_minute = (AUTO_PER_MINUTE if models.cost_money else 0) if configured == "auto" else configured
+def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
     return Pipeline(
         db=core.db,
         desk=desk,
@@ -291,13 +292,20 @@ def _build_pipeline(core: Core, models: Models, desk: Desk, rng: random.Random) 
         adapters=core.platforms,
         policy=desk.policy,
         loop_guard=LoopGuard(core.settings.bots),
-        quota=Quota(per_minute, time.monotonic),
+        quota=desk.quota,
         refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
         overheard_chars=core.settings.overheard_chars,
         count=core.counter.count,
         now=core.now,
         rng=rng,
     )
+
+
+def _messages_per_minute(settings: Settings, models: Models) -> int:
+    configured = settings.quota.messages_per_minute
+    if configured == "auto":
+        return AUTO_PER_MINUTE if models.cost_money else 0
+    return configured
 
 
 def configured_adapters(core: Core, menu: CommandMenu) -> dict[str, Adapter]:

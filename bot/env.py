@@ -91,9 +91,9 @@ def _budget_problems(settings: Settings) -> Iterator[str]:
     if budget < MIN_BUDGET_TOKENS:
         margin = max(512, int(window * settings.reserve_ratio))
         yield (
-            f"CONTEXT_TOKENS leaves too little room for a prompt: {window} x {settings.trim_threshold_ratio} - {reserve} "
-            f"for the answer - {margin} margin = {budget} tokens, and at least {MIN_BUDGET_TOKENS} are needed. "
-            "Raise CONTEXT_TOKENS, or lower MAX_OUTPUT_TOKENS"
+            f"CONTEXT_TOKENS leaves too little room for a prompt: {window} x {settings.trim_threshold_ratio} "
+            f"- {reserve} for the answer - {margin} margin = {budget} tokens, and {MIN_BUDGET_TOKENS} are needed"
+            ". Raise CONTEXT_TOKENS, or lower MAX_OUTPUT_TOKENS"
         )
 
 

@@ -1,4 +1,4 @@
-"""The exception tree, by who must hear it. An exception stores its facts and writes its own sentence with the remedy."""
+"""The exception tree, by who must hear it. An exception stores its facts and writes its sentence with the remedy."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ class TurnOpener:
 
 
 def persona_for(library: PersonaLibrary, configured: str) -> Persona | None:
-    """The persona that a setting names: `none` for nobody, the default one when the setting is empty or its card gone."""
+    """The persona that a setting names: nobody for `none`, the default one when it is empty or its card is gone."""
     if configured.strip().lower() == NO_PERSONA:
         return None
     found = library.find(configured) if configured else None

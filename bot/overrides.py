@@ -58,7 +58,7 @@ class Resolver:
         self._plain: dict[str, SessionSettings] = {}
 
     def resolve(self, platform: str, stored: Iterable[StoredOverride]) -> SessionSettings:
-        """Lay session over parent over place over profile over default; stored values that no longer parse are skipped."""
+        """Lay session over parent, place, profile and default; stored values that no longer parse are skipped."""
         rows = [*stored]
         if not rows and platform in self._plain:
             return self._plain[platform]

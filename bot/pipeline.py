@@ -78,7 +78,7 @@ class Pipeline:
     rng: random.Random
 
     async def deliver(self, inbound: Inbound) -> None:
-        """Take one inbound. Returns when it is stored and, for a command, answered; a turn goes on in the background."""
+        """Take one inbound. Returns when it is stored and a command is answered; a turn goes on in the background."""
         try:
             await self._deliver(inbound)
         except Exception as error:
@@ -124,7 +124,7 @@ class Pipeline:
             log.info("place.migrated", old=inbound.channel.place_key, new=inbound.migrated_to.place_key, moved=moved)
 
     async def _refuse(self, inbound: Inbound) -> None:
-        """Tell somebody who asked for something, once a minute, that it is not for them; nothing of it is kept (X02)."""
+        """Tell somebody who asked for something, once a minute, that it is not for them; nothing is kept (X02)."""
         asked = inbound.kind in (InboundKind.COMMAND, InboundKind.BUTTON) or (
             inbound.kind is InboundKind.MESSAGE and (inbound.channel.is_dm or inbound.mentions_me)
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import structlog
@@ -16,6 +16,7 @@ from bot.agent import Agent, Answer, ToolExchange
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
 from bot.dispatch import Interrupted, Interruption, TurnControl, TurnRequest
 from bot.greeting import Greeter
+from bot.llm.catalogue import was_prompt_cut
 from bot.llm.model import Completion, ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
 from bot.opening import TurnOpener
@@ -39,10 +40,12 @@ RETRY_BUDGET_RATIO = 0.7
 
 
 @dataclass(slots=True)
-class _Progress:
-    """One reply on its way: its row, once something of it is shown."""
+class _Run:
+    """A turn being answered: its reins, what the agent has so far, and the reply's row once something is shown."""
 
     turn: Turn
+    control: TurnControl
+    answer: Answer = field(default_factory=Answer)
     kind: MessageKind = MessageKind.REPLY
     begun: asyncio.Task[int] | None = None
 
@@ -70,112 +73,119 @@ class TurnRunner:
     async def run(self, request: TurnRequest, control: TurnControl) -> None:
         """Answer one burst."""
         turn = await self.opener.open(request)
+        if turn is not None and await self._greet_once(turn):
+            turn = await self.opener.open(request)  # now with the greeting in its history
         if turn is None:
             return
-        await self._greet_once(turn)
-        progress = _Progress(turn)
-        stream = await self._open_reply(turn, request, control, progress)
-        answer = Answer()
+        run = _Run(turn, control)
+        stream = await self._open_reply(run, request)
         try:
-            prompt = await control.guard(self._answer(turn, answer, stream))
+            prompt = await control.guard(self._answer(run, stream))
         except Interrupted as interrupted:
-            await self._end_interrupted(interrupted.why, control, answer, stream, progress)
+            await self._end_interrupted(run, stream, interrupted.why)
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
-            await self._fail(error.kind, answer, stream, progress)
+            await self._fail(run, stream, error.kind)
         else:
-            await self._finish(prompt, answer, stream, progress)
+            await self._finish(run, stream, prompt)
 
-    async def _greet_once(self, turn: Turn) -> None:
-        """In a private chat the persona greets before its first answer."""
-        if turn.session.channel.is_dm and turn.burst and not turn.is_greeted:
-            await self.greeter.greet(
-                turn.session, turn.conversation_id, turn.persona, user=turn.asker.name, position=turn.burst[0] - 1
-            )
-
-    async def _open_reply(
-        self, turn: Turn, request: TurnRequest, control: TurnControl, progress: _Progress
-    ) -> ReplyStream:
-        async def before_send() -> None:
-            await control.demand_wanted()
-            new = _new_reply(turn, progress.kind)
-            # A task of its own: whoever is cancelled meanwhile, the row gets there, and everybody can wait for it.
-            progress.begun = self.tasks.spawn("begin reply", self.db.run(replies.begin_reply, new, self.now()))
-            await asyncio.shield(progress.begun)
-
-        return await self.adapters[turn.session.channel.platform].open_reply(
-            turn.session.channel,
-            reply_to=request.reply_to if turn.is_group else None,
-            handle=request.reply_handle,
-            before_send=before_send,
-            max_parts=turn.settings.values.max_reply_messages,
+    async def _greet_once(self, turn: Turn) -> bool:
+        """In a private chat the persona greets before its first answer; tells whether it did."""
+        if not turn.session.channel.is_dm or not turn.burst or turn.is_greeted:
+            return False
+        return await self.greeter.greet(
+            turn.session, turn.conversation_id, turn.persona, user=turn.asker.name, position=turn.burst[0] - 1
         )
 
-    async def _answer(self, turn: Turn, answer: Answer, stream: ReplyStream) -> Prompt:
-        factor = self.tokens.factor(turn.model)
+    async def _open_reply(self, run: _Run, request: TurnRequest) -> ReplyStream:
+        async def before_send() -> None:
+            await run.control.demand_wanted()
+            # A task of its own: whoever is cancelled meanwhile, the row gets there, and everybody can wait for it.
+            new = _new_reply(run.turn, run.kind)
+            run.begun = self.tasks.spawn("begin reply", self.db.run(replies.begin_reply, new, self.now()))
+            await asyncio.shield(run.begun)
+
+        channel = run.turn.session.channel
+        return await self.adapters[channel.platform].open_reply(
+            channel,
+            reply_to=request.reply_to if run.turn.is_group else None,
+            handle=request.reply_handle,
+            before_send=before_send,
+            max_parts=run.turn.settings.values.max_reply_messages,
+        )
+
+    async def _answer(self, run: _Run, stream: ReplyStream) -> Prompt:
+        turn, factor = run.turn, self.tokens.factor(run.turn.model)
         tools = [tool.spec for tool in self.agent.tools_for(turn)]
         prompt = await self.builder.build(turn, factor=factor, tools=tools)
         try:
-            await self.agent.answer(turn, prompt, answer, stream.update)
+            await self.agent.answer(turn, prompt, run.answer, stream.update)
         except ContextTooLong as error:
+            log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             if error.given:
                 self.tokens.learn(turn.model, int(prompt.tokens / factor), error.given)
-            log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             budget = int(min(turn.budget, error.limit or turn.budget) * RETRY_BUDGET_RATIO)
             prompt = await self.builder.build(turn, factor=self.tokens.factor(turn.model), tools=tools, budget=budget)
-            await self.agent.answer(turn, prompt, answer, stream.update)
+            await self.agent.answer(turn, prompt, run.answer, stream.update)
         if prompt.dropped:
             self.opener.starts[turn.conversation_id] = prompt.start
         return prompt
 
-    async def _finish(self, prompt: Prompt, answer: Answer, stream: ReplyStream, progress: _Progress) -> None:
-        self._learn(progress.turn, prompt, answer)
-        if not answer.text.strip():
-            await self._fail(_EMPTY.get(answer.finish, "empty"), answer, stream, progress)
+    async def _finish(self, run: _Run, stream: ReplyStream, prompt: Prompt) -> None:
+        self._learn(run, prompt)
+        if not run.answer.text.strip():
+            await self._fail(run, stream, _EMPTY.get(run.answer.finish, "empty"))
             return
-        parts = await stream.finish(Outbound(text=answer.text))
-        await self._settle(answer, parts, progress, prompt=prompt)
+        parts = await stream.finish(Outbound(text=run.answer.text))
+        await self._settle(run, parts, estimated_tokens=prompt.tokens)
 
-    async def _fail(self, kind: str, answer: Answer, stream: ReplyStream, progress: _Progress) -> None:
+    def _learn(self, run: _Run, prompt: Prompt) -> None:
+        """Correct the model's token factor by what the server counted."""
+        first = run.answer.completions[0] if run.answer.completions else None
+        if first is None or first.usage is None or run.turn.images:
+            return
+        model = run.turn.model
+        if was_prompt_cut(estimated_tokens=prompt.tokens, input_tokens=first.usage.input_tokens):
+            log.warning(
+                "model.prompt_truncated",
+                model=model,
+                estimated=prompt.tokens,
+                counted=first.usage.input_tokens,
+                remedy="raise the server's context length, or set the provider's CONTEXT_WINDOW to it",
+            )
+            return
+        self.tokens.learn(model, int(prompt.tokens / self.tokens.factor(model)), first.usage.input_tokens)
+
+    async def _fail(self, run: _Run, stream: ReplyStream, kind: str) -> None:
         """Tell people that there is no answer; what was shown before stays, marked as cut."""
-        turn = progress.turn
-        if progress.begun is None:
-            progress.kind = MessageKind.NOTICE
-        if turn.asker.is_bot:
+        if run.begun is None:
+            run.kind = MessageKind.NOTICE
+        parts: tuple[SentPart, ...] = ()
+        if run.turn.asker.is_bot:
             await stream.discard()  # a notice in answer to a bot could keep two bots talking (D07)
-            parts: tuple[SentPart, ...] = ()
         else:
-            parts = await stream.fail(Outbound(text=self.catalogue.text(f"model-{kind}", _locale(turn))))
-        await self._settle(answer, parts, progress, cut=True)
+            parts = await stream.fail(Outbound(text=self.catalogue.text(f"model-{kind}", _locale(run.turn))))
+        await self._settle(run, parts, cut=True)
 
-    async def _end_interrupted(
-        self, why: Interruption, control: TurnControl, answer: Answer, stream: ReplyStream, progress: _Progress
-    ) -> None:
-        if control.has_shown:
-            parts = await stream.finish(Outbound(text=answer.text + CUT_MARK))
-            await self._settle(answer, parts, progress, cut=True)
+    async def _end_interrupted(self, run: _Run, stream: ReplyStream, why: Interruption) -> None:
+        if run.control.has_shown:
+            parts = await stream.finish(Outbound(text=run.answer.text + CUT_MARK))
+            await self._settle(run, parts, cut=True)
             return
         await stream.discard()
         if why in (Interruption.STOP, Interruption.RESET):
             # Nobody waits for this burst any more; it must not be answered after a restart.
-            await self.db.run(replies.close_burst, _new_reply(progress.turn, MessageKind.NOTICE), self.now())
+            await self.db.run(replies.close_burst, _new_reply(run.turn, MessageKind.NOTICE), self.now())
 
     async def _settle(
-        self,
-        answer: Answer,
-        parts: tuple[SentPart, ...],
-        progress: _Progress,
-        *,
-        prompt: Prompt | None = None,
-        cut: bool = False,
+        self, run: _Run, parts: tuple[SentPart, ...], *, estimated_tokens: int = 0, cut: bool = False
     ) -> None:
-        turn = progress.turn
-        text = answer.text if progress.kind is MessageKind.REPLY else ""
-        rounds = tuple(self._tool_round(exchange) for exchange in answer.exchanges)
+        text = run.answer.text if run.kind is MessageKind.REPLY else ""
+        rounds = tuple(self._tool_round(exchange) for exchange in run.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
-        calls = [_call_record(turn, completion, prompt) for completion in answer.completions]
-        new = _new_reply(turn, progress.kind)
-        await self.db.run(_store_settled, await progress.reply_id(), new, settled, calls, self.now())
+        calls = [_call_record(run.turn, completion, estimated_tokens) for completion in run.answer.completions]
+        new = _new_reply(run.turn, run.kind)
+        await self.db.run(_store_settled, await run.reply_id(), new, settled, calls, self.now())
 
     def _tool_round(self, exchange: ToolExchange) -> ToolRound:
         pairs = tuple(zip(exchange.calls, exchange.results, strict=True))
@@ -185,12 +195,6 @@ class TurnRunner:
             call_tokens=sum(self.count(call.name + call.arguments) for call in exchange.calls),
             result_tokens=tuple(self.count(result) for result in exchange.results),
         )
-
-    def _learn(self, turn: Turn, prompt: Prompt, answer: Answer) -> None:
-        first = answer.completions[0] if answer.completions else None
-        if first is not None and first.usage is not None and first.usage.input_tokens:
-            plain = int(prompt.tokens / self.tokens.factor(turn.model))
-            self.tokens.learn(turn.model, plain, first.usage.input_tokens)
 
 
 _EMPTY = {Finish.FILTERED: "filtered", Finish.LENGTH: "length"}
@@ -213,7 +217,7 @@ def _new_reply(turn: Turn, kind: MessageKind) -> NewReply:
     )
 
 
-def _call_record(turn: Turn, completion: Completion, prompt: Prompt | None) -> CallRecord:
+def _call_record(turn: Turn, completion: Completion, estimated_tokens: int) -> CallRecord:
     return CallRecord(
         purpose="chat",
         model=turn.model,
@@ -223,7 +227,7 @@ def _call_record(turn: Turn, completion: Completion, prompt: Prompt | None) -> C
         persona_id=turn.persona_id,
         author_key=turn.asker.key,
         usage=completion.usage,
-        estimated_tokens=prompt.tokens if prompt else 0,
+        estimated_tokens=estimated_tokens,
         first_token_ms=completion.first_token_ms,
         total_ms=completion.total_ms,
     )

@@ -65,7 +65,7 @@ class ScriptedModel:
             reply = Reply(text=reply)
         try:
             for index, word in enumerate(_words(reply.text)):
-                yield TextDelta(word)
+                yield TextDelta(text=word)
                 if index == 0 and reply.hold is not None:
                     await reply.hold.wait()
             if not reply.text and reply.hold is not None:

@@ -18,7 +18,7 @@ def run() -> None:
     settings = load_settings()
     if settings.discord.token is None and settings.telegram.token is None:
         print(
-            "No DISCORD__TOKEN or TELEGRAM__TOKEN is set, so Familiar talks to you here; README.md tells how to get one."
+            "No platform token is set, so Familiar talks to you here; README.md tells how to get one."
         )
         raise SystemExit(chat_with(settings))
     level = "debug" if settings.debug_logging else settings.log_level

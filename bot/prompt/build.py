@@ -113,7 +113,7 @@ def line_of(row: WindowRow, in_group: bool) -> str:
 
 
 def group_history(rows: Iterable[WindowRow]) -> list[tuple[WindowRow, ...]]:
-    """Rows in units that must not be split: a tool call with all its results is one; one without some is left out (L05)."""
+    """Rows in units that must not be split: a tool call with all its results; one that lacks some is left out (L05)."""
     groups: list[tuple[WindowRow, ...]] = []
     open_group: list[WindowRow] = []
     missing: set[str] = set()

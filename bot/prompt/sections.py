@@ -17,8 +17,8 @@ GROUP_WORD = "the people here"
 """What `{{user}}` means in a group's system message: it must not change with the speaker, or the prefix changes."""
 
 INPUT_CONVENTION_DM = """\
-You are in a private chat. Lines in square brackets, such as [image cat.png] or [replying to Ann: ...], are notes that the \
-chat adds about a message; never write such notes yourself. Answer in the language of the person who writes to you."""
+You are in a private chat. Lines in square brackets, such as [image cat.png] or [replying to Ann: ...], are notes that \
+the chat adds about a message; never write such notes yourself. Answer in the language of the person who writes."""
 
 INPUT_CONVENTION_GROUP = """\
 Several people talk here. Each of their messages begins with the speaker's name and a colon; your own do not. Lines in \

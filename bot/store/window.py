@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, case, or_, select
 
 from bot.store.database import Tx
-from bot.store.tables import MessageKind, Standing, conversations, images, listenings, messages
+from bot.store.tables import MessageKind, ReplyState, Standing, conversations, images, listenings, messages
 
 PAGE_ROWS = 200
 """Rows fetched at a time while a window is filled from its newest end."""
@@ -67,6 +67,8 @@ _COLUMNS = (
     messages.c.tool_call_id,
     messages.c.tool_name,
 )
+SHOWN = or_(messages.c.state.is_(None), messages.c.state != ReplyState.FAILED.value)
+"""A reply that the platform refused was read by nobody, and must not be taken as said."""
 LIVE = and_(messages.c.deleted_at.is_(None), messages.c.standing == Standing.LIVE.value)
 
 
@@ -87,6 +89,7 @@ def read_window(
             messages.c.position > max(watermark, start - 1),
             messages.c.kind.in_(_KINDS),
             LIVE,
+            SHOWN,
             or_(messages.c.conversation_id == conversation_id, heard),
         )
         .order_by(messages.c.position.desc(), _RANK.desc(), messages.c.id.desc())

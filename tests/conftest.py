@@ -1,0 +1,81 @@
+"""What all tests share: a migrated database, an app with fakes at its borders, and no real settings from outside."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.app import App, build_app
+from bot.chat import Adapter
+from bot.env import known_names
+from bot.llm.model import Model
+from bot.settings import Settings
+from bot.store import schema
+from bot.store.database import Database
+from bot.testing import NOW, FakeAdapter, ScriptedModel
+
+MakeApp = Callable[..., Awaitable[App]]
+
+
+@pytest.fixture(autouse=True)
+def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A developer's own tokens and models must not reach a test."""
+    heads = tuple(f"{name}__" for name in ("PROVIDERS", "PROFILES")) + tuple(known_names())
+    for name in os.environ:
+        if name.startswith(heads):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty database at the newest revision, made by the real migrations once per worker."""
+    path = tmp_path_factory.mktemp("database") / "familiar.db"
+    schema.upgrade(f"sqlite:///{path}")
+    return path
+
+
+@pytest.fixture
+def database_url(migrated_database: Path, tmp_path: Path) -> str:
+    """A fresh copy of the migrated database."""
+    path = tmp_path / "familiar.db"
+    shutil.copy(migrated_database, path)
+    return f"sqlite:///{path}"
+
+
+@pytest.fixture
+async def db(database_url: str) -> AsyncIterator[Database]:
+    """An open database."""
+    database = Database(database_url)
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+async def make_app(database_url: str) -> AsyncIterator[MakeApp]:
+    """`await make_app(model=..., adapter=..., **settings)`: a started app on this test's database; call it again for
+    a restart (close the first one before).
+    """
+    apps: list[App] = []
+
+    async def make(*, model: Model | None = None, adapter: Adapter | None = None, **given: Any) -> App:
+        values: dict[str, Any] = {
+            "database_url": database_url,
+            "burst_ms": 0,
+            "providers": {"test": {"base_url": "http://127.0.0.1:9/v1"}},
+        }
+        settings = Settings(_env_file=None, **{**values, "model": "test/scripted", **given})
+        adapter = adapter or FakeAdapter()
+        app = build_app(settings, model=model or ScriptedModel(), adapters={adapter.platform: adapter}, now=lambda: NOW)
+        apps.append(app)
+        await app.start()
+        return app
+
+    yield make
+    for app in apps:
+        await app.close()

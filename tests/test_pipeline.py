@@ -1,0 +1,407 @@
+"""Messages through the real pipeline and store, with a scripted model and a recording adapter."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from sqlalchemy import select
+
+from bot.app import App
+from bot.chat import Attachment, AttachmentKind, InboundKind, PartState, Quote
+from bot.llm.model import Finish, ModelRequest, ModelUnreachable, Role, ToolCall
+from bot.store.tables import messages, model_calls
+from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
+from tests.conftest import MakeApp
+
+GROUP = make_channel()
+ALICE, BOB = make_author("Alice"), make_author("Bob")
+
+
+def history(request: ModelRequest) -> list[tuple[str, str]]:
+    """What the model was sent, without the system message."""
+    return [(message.role.value, message.text) for message in request.messages if message.role is not Role.SYSTEM]
+
+
+async def settle(app: App) -> None:
+    await app.dispatcher.idle()
+
+
+async def test_a_private_message_is_greeted_once_and_answered(make_app: MakeApp) -> None:
+    model, adapter = ScriptedModel(["First.", "Second."]), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none", system_prompt="Be brief.")
+    await app.pipeline.deliver(make_inbound("hello"))
+    assert await adapter.wait_for(1) == ["First."]
+    await app.pipeline.deliver(make_inbound("and now?"))
+    assert await adapter.wait_for(2) == ["First.", "Second."]
+    await settle(app)
+    assert history(model.requests[1]) == [("user", "hello"), ("assistant", "First."), ("user", "and now?")]
+    assert model.requests[1].messages[0].text.startswith("Be brief.")
+
+
+async def test_the_persona_greets_before_its_first_answer_and_the_greeting_is_in_the_history(make_app: MakeApp) -> None:
+    model, adapter = ScriptedModel(), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter)
+    await app.pipeline.deliver(make_inbound("hello"))
+    greeting, answer = await adapter.wait_for(2)
+    await app.pipeline.deliver(make_inbound("again"))
+    await adapter.wait_for(3)
+    await settle(app)
+    assert answer == "ok"
+    assert history(model.requests[0]) == [("assistant", greeting), ("user", "hello")]
+    assert history(model.requests[1])[:3] == [("assistant", greeting), ("user", "hello"), ("assistant", "ok")]
+
+
+@pytest.mark.parametrize(
+    ("inbound", "is_answered"),
+    [
+        (make_inbound("hello all", channel=GROUP), False),
+        (make_inbound("hello", channel=GROUP, mentions_me=True), True),
+        (
+            make_inbound("yes", channel=GROUP, reply_to=Quote(message_id="1", author_name="x", text="y", is_mine=True)),
+            True,
+        ),
+        (make_inbound("yes", channel=GROUP, reply_to=Quote(message_id="1", author_name="x", text="y")), False),
+        (make_inbound("", channel=GROUP), False),
+    ],
+)
+async def test_in_groups_it_speaks_when_addressed(make_app: MakeApp, inbound: object, is_answered: bool) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model)
+    await app.pipeline.deliver(inbound)  # type: ignore[arg-type]
+    await settle(app)
+    assert len(model.requests) == is_answered
+
+
+async def test_what_it_overhears_becomes_context_and_each_line_names_its_speaker(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound("the cat is called Tom", channel=GROUP, author=BOB))
+    await app.pipeline.deliver(make_inbound("what is it called?", channel=GROUP, author=ALICE, mentions_me=True))
+    await settle(app)
+    assert history(model.requests[0]) == [
+        ("user", "Bob: the cat is called Tom"),
+        ("user", "Alice: what is it called?"),
+    ]
+
+
+async def test_overheard_text_is_capped(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, overheard_chars=100)
+    await app.pipeline.deliver(make_inbound("x" * 5000, channel=GROUP))
+    await app.pipeline.deliver(make_inbound("hi", channel=GROUP, mentions_me=True))
+    await settle(app)
+    assert len(history(model.requests[0])[0][1]) < 150
+
+
+@pytest.mark.parametrize(
+    ("activation", "text", "is_answered"),
+    [
+        ({"activation": "always"}, "anything", True),
+        ({"activation": "keyword", "activation_keywords": ("tea",)}, "who wants Tea?", True),
+        ({"activation": "keyword", "activation_keywords": ("tea",)}, "a teapot", False),
+        ({"activation": "keyword", "activation_keywords": ("茶",)}, "喝茶吗", True),
+        ({"activation": "random", "activation_probability": 1.0}, "anything", True),
+        ({"activation": "random", "activation_probability": 0.0}, "anything", False),
+    ],
+)
+async def test_activation_decides_in_groups(
+    make_app: MakeApp, activation: dict[str, object], text: str, is_answered: bool
+) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, **activation)
+    await app.pipeline.deliver(make_inbound(text, channel=GROUP))
+    await settle(app)
+    assert len(model.requests) == is_answered
+
+
+async def test_D13_the_same_message_twice_is_answered_once(make_app: MakeApp) -> None:
+    model, adapter = ScriptedModel(), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    inbound = make_inbound("hello")
+    await asyncio.gather(app.pipeline.deliver(inbound), app.pipeline.deliver(inbound))
+    await settle(app)
+    assert (len(model.requests), adapter.texts) == (1, ["ok"])
+
+
+async def test_D27_threads_of_one_channel_do_not_hear_each_other(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound("secret of A", channel=make_channel(thread="a"), mentions_me=True))
+    await app.pipeline.deliver(make_inbound("hi", channel=make_channel(thread="b"), mentions_me=True))
+    await settle(app)
+    assert "secret" not in str(model.requests[1])
+
+
+async def test_D07_bots_are_not_answered_unless_enabled_and_then_only_so_often(make_app: MakeApp) -> None:
+    bot = make_author("Robo", is_bot=True)
+    silent, talkative = ScriptedModel(), ScriptedModel()
+    app = await make_app(model=silent)
+    await app.pipeline.deliver(make_inbound("hi", channel=GROUP, author=bot, mentions_me=True))
+    await settle(app)
+    app = await make_app(model=talkative, bots={"answer": True, "max_turns": 2})
+    for _ in range(6):
+        await app.pipeline.deliver(make_inbound("hi", channel=GROUP, author=bot, mentions_me=True))
+        await settle(app)
+    assert (len(silent.requests), len(talkative.requests)) == (0, 2)
+
+
+async def test_D07_an_empty_answer_to_a_bot_is_not_told(make_app: MakeApp) -> None:
+    adapter = FakeAdapter()
+    app = await make_app(model=ScriptedModel([""]), adapter=adapter, bots={"answer": True})
+    bot = make_author("Robo", is_bot=True)
+    await app.pipeline.deliver(make_inbound("hi", channel=GROUP, author=bot, mentions_me=True))
+    await settle(app)
+    assert adapter.texts == []
+
+
+@pytest.mark.parametrize("blank", ["", "\n \n", " "])
+async def test_D12_a_blank_answer_becomes_one_short_notice(make_app: MakeApp, blank: str) -> None:
+    adapter = FakeAdapter()
+    app = await make_app(model=ScriptedModel([blank]), adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("hello"))
+    (notice,) = await adapter.wait_for(1)
+    await settle(app)
+    assert notice.strip()
+
+
+async def test_a_failed_answer_is_told_and_reaches_no_later_prompt(make_app: MakeApp) -> None:
+    model = ScriptedModel([Reply(text="", error=ModelUnreachable("m", "down")), "fine"])
+    adapter = FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("first"))
+    (notice,) = await adapter.wait_for(1)
+    await app.pipeline.deliver(make_inbound("second"))
+    await adapter.wait_for(2)
+    await settle(app)
+    assert history(model.requests[1]) == [("user", "first"), ("user", "second")]
+    assert notice not in str(model.requests[1])
+
+
+async def test_D31_an_edit_changes_the_next_prompt_and_a_delete_leaves_it(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound("my dog is Rex", message_id="1"))
+    await app.pipeline.deliver(make_inbound("my code is 1234", message_id="2"))
+    await settle(app)
+    await app.pipeline.deliver(make_inbound("my dog is Max", message_id="1", kind=InboundKind.EDIT))
+    await app.pipeline.deliver(make_inbound(message_id="2", kind=InboundKind.DELETE))
+    asked = len(model.requests)
+    await settle(app)
+    assert len(model.requests) == asked  # neither is answered (T12)
+    await app.pipeline.deliver(make_inbound("well?"))
+    await settle(app)
+    last = str(model.requests[-1])
+    assert "Max" in last
+    assert "Rex" not in last
+    assert "1234" not in last
+
+
+async def test_an_edit_or_delete_of_an_unknown_message_is_kept_as_a_tombstone(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model)
+    await app.pipeline.deliver(make_inbound("never seen", message_id="77", kind=InboundKind.EDIT))
+    await app.pipeline.deliver(make_inbound("hello"))
+    await settle(app)
+    assert "never seen" not in str(model.requests)
+
+
+async def test_two_askers_get_two_answers_even_when_the_first_is_slow(make_app: MakeApp) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Reply(text="for Alice", hold=gate), "for Bob"])
+    adapter = FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("A?", channel=GROUP, author=ALICE, mentions_me=True))
+    await app.pipeline.deliver(make_inbound("B?", channel=GROUP, author=BOB, mentions_me=True))
+    gate.set()
+    assert await adapter.wait_for(2) == ["for Alice", "for Bob"]
+    await settle(app)
+    assert history(model.requests[1]) == [("user", "Alice: A?"), ("assistant", "for Alice"), ("user", "Bob: B?")]
+
+
+async def test_other_sessions_go_on_while_one_waits(make_app: MakeApp) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel(lambda request: Reply(text="slow", hold=gate) if "A?" in str(request) else "quick")
+    adapter = FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("A?", channel=make_channel("a", dm=True)))
+    await app.pipeline.deliver(make_inbound("B?", channel=make_channel("b", dm=True)))
+    assert await adapter.wait_for(1) == ["quick"]
+    gate.set()
+    assert await adapter.wait_for(2) == ["quick", "slow"]
+    await settle(app)
+
+
+async def test_a_burst_restarts_the_turn_until_something_is_shown(make_app: MakeApp) -> None:
+    gate = asyncio.Event()
+    model, adapter = ScriptedModel([Reply(text="", hold=gate), "both"]), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none", burst_ms=60_000)
+    await app.pipeline.deliver(make_inbound("first part"))
+    while not model.requests:
+        await asyncio.sleep(0)
+    await app.pipeline.deliver(make_inbound("second part"))
+    assert await adapter.wait_for(1) == ["both"]
+    await settle(app)
+    assert history(model.requests[-1]) == [("user", "first part"), ("user", "second part")]
+    assert model.cancelled == 1
+
+
+async def test_a_message_after_something_was_shown_waits_for_its_own_turn(make_app: MakeApp) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel([Reply(text="one two", hold=gate), "three"])
+    adapter = FakeAdapter(streams=True)
+    app = await make_app(model=model, adapter=adapter, persona="none", burst_ms=60_000)
+    await app.pipeline.deliver(make_inbound("first"))
+    while not adapter.replies:
+        await asyncio.sleep(0)
+    await app.pipeline.deliver(make_inbound("second"))
+    gate.set()
+    assert await adapter.wait_for(2) == ["one two", "three"]
+    await settle(app)
+    assert model.cancelled == 0
+
+
+async def test_an_unanswered_message_is_answered_once_after_a_restart(make_app: MakeApp) -> None:
+    never = asyncio.Event()
+    app = await make_app(model=ScriptedModel([Reply(text="", hold=never)]), persona="none")
+    await app.pipeline.deliver(make_inbound("hello?"))
+    await app.close()
+    model, adapter = ScriptedModel(["here I am"]), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    assert await adapter.wait_for(1) == ["here I am"]
+    await settle(app)
+    await app.close()
+    third = ScriptedModel()
+    app = await make_app(model=third, persona="none")
+    await settle(app)
+    assert third.requests == []
+
+
+async def test_S16_a_reply_that_may_have_been_seen_is_never_sent_again(make_app: MakeApp) -> None:
+    never = asyncio.Event()
+    adapter = FakeAdapter(streams=True)
+    app = await make_app(model=ScriptedModel([Reply(text="half of it", hold=never)]), adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("hello?"))
+    while not adapter.replies:
+        await asyncio.sleep(0)
+    await app.close()
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none")
+    await settle(app)
+    states = await app.core.db.read(
+        lambda tx: tx.execute(select(messages.c.state).where(messages.c.kind == "reply")).scalars().all()
+    )
+    assert (model.requests, states) == ([], ["uncertain"])
+
+
+async def test_T14_an_uncertain_part_makes_the_reply_uncertain_and_answered(make_app: MakeApp) -> None:
+    app = await make_app(adapter=FakeAdapter(state=PartState.UNCERTAIN), persona="none")
+    await app.pipeline.deliver(make_inbound("hello?"))
+    await settle(app)
+    rows = await app.core.db.read(lambda tx: tx.execute(select(messages).order_by(messages.c.id)).all())
+    assert (rows[0].answered_by, rows[1].state) == (rows[1].id, "uncertain")
+
+
+async def test_tools_run_and_their_round_is_in_the_next_prompt_as_one_group(make_app: MakeApp) -> None:
+    calls = (ToolCall(id="c1", name="current_time", arguments=""), ToolCall(id="c2", name="nonsense", arguments="{}"))
+    model = ScriptedModel([Reply(text="", tool_calls=calls), "It is noon.", "Yes."])
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound("what time is it?"))
+    await settle(app)
+    await app.pipeline.deliver(make_inbound("sure?"))
+    await settle(app)
+    shown = [(m.role.value, m.text, len(m.tool_calls)) for m in model.requests[2].messages[1:]]
+    assert shown[0] == ("user", "what time is it?", 0)
+    assert shown[1] == ("assistant", "", 2)
+    assert "2026-11-01 12:00" in shown[2][1]
+    assert "no tool 'nonsense'" in shown[3][1]
+    assert shown[4:] == [("assistant", "It is noon.", 0), ("user", "sure?", 0)]
+
+
+async def test_K04_a_model_that_calls_for_ever_gets_a_last_round_without_tools(make_app: MakeApp) -> None:
+    def script(request: ModelRequest) -> Reply:
+        return Reply(text="", tool_calls=(ToolCall(id="c", name="roll_dice", arguments='{"dice":"d6"}'),)) if request.tools else Reply(text="enough")  # fmt: skip
+
+    model, adapter = ScriptedModel(script), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none", max_tool_steps=3)
+    await app.pipeline.deliver(make_inbound("roll"))
+    assert await adapter.wait_for(1) == ["enough"]
+    await settle(app)
+    assert len(model.requests) == 4
+
+
+async def test_L12_a_filtered_answer_is_told_neutrally_and_not_tried_again(make_app: MakeApp) -> None:
+    model, adapter = ScriptedModel([Reply(text="", finish=Finish.FILTERED)]), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("hello"))
+    await adapter.wait_for(1)
+    await settle(app)
+    replies = await app.core.db.read(lambda tx: tx.execute(select(messages.c.kind)).scalars().all())
+    assert (len(model.requests), replies) == (1, ["said", "notice"])
+
+
+async def test_attachments_reach_the_prompt_as_text_and_images_only_with_vision(make_app: MakeApp) -> None:
+    note = Attachment(kind=AttachmentKind.TEXT, name="message.txt", text="long story", note="first 10 of 90 bytes")
+    image = Attachment(kind=AttachmentKind.IMAGE, name="cat.png", media_type="image/png", data=b"\x89PNG")
+    inbound = make_inbound("", attachments=(note, image))
+    blind, seeing = ScriptedModel(), ScriptedModel()
+    app = await make_app(model=blind, persona="none")
+    await app.pipeline.deliver(inbound)
+    await settle(app)
+    app = await make_app(model=seeing, persona="none", models={"test/scripted": {"vision": True}})
+    await app.pipeline.deliver(make_inbound("", attachments=(image,)))
+    await settle(app)
+    text = blind.requests[0].messages[-1].text
+    assert "long story" in text
+    assert "first 10 of 90 bytes" in text
+    assert "[image cat.png]" in text
+    assert blind.requests[0].messages[-1].images == ()
+    assert seeing.requests[0].messages[-1].images[0].data == b"\x89PNG"
+
+
+async def test_every_model_call_is_in_the_ledger_with_its_purpose(make_app: MakeApp) -> None:
+    app = await make_app(persona="none")
+    await app.pipeline.deliver(make_inbound("hello"))
+    await settle(app)
+    (call,) = await app.core.db.read(lambda tx: tx.execute(select(model_calls)).all())
+    assert (call.purpose, call.model, call.author_key, call.outcome) == ("chat", "test/scripted", "fake:alice", "stop")
+
+
+async def test_X10_a_stranger_who_floods_costs_a_bounded_number_of_calls_and_hears_one_notice(
+    make_app: MakeApp,
+) -> None:
+    model, adapter = ScriptedModel(), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none", quota={"messages_per_minute": 5})
+    for number in range(50):
+        await app.pipeline.deliver(make_inbound(f"message {number}"))
+        await settle(app)
+    assert len(model.requests) == 5
+    assert len(adapter.texts) == 6
+
+
+async def test_history_is_pruned_to_the_budget_with_the_system_prompt_and_the_last_message_kept(
+    make_app: MakeApp,
+) -> None:
+    model = ScriptedModel(["reply " * 60])
+    app = await make_app(model=model, persona="none", context_tokens=2600, system_prompt="RULES")
+    for number in range(40):
+        await app.pipeline.deliver(make_inbound(f"question {number} " + "word " * 30))
+        await settle(app)
+    last = model.requests[-1]
+    assert last.messages[0].text.startswith("RULES")
+    assert "question 39" in last.messages[-1].text
+    assert "question 0 " not in str(last)
+    stored = await app.core.db.read(lambda tx: len(tx.execute(select(messages.c.id)).all()))
+    assert stored == 80
+
+
+async def test_between_cuts_one_request_is_a_prefix_of_the_next(make_app: MakeApp) -> None:
+    model = ScriptedModel(["reply " * 40])
+    app = await make_app(model=model, persona="none", context_tokens=4000)
+    for number in range(40):
+        await app.pipeline.deliver(make_inbound(f"question {number} " + "word " * 30))
+        await settle(app)
+    pairs = list(zip(model.requests, model.requests[1:], strict=False))
+    stable = [old.messages == new.messages[: len(old.messages)] for old, new in pairs]
+    assert stable.count(False) <= 8  # each cut makes room for several turns
+    assert len(stable) - stable.count(False) >= 30

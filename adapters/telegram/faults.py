@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import TypeVar
 
 import structlog
-from telegram.error import BadRequest, Conflict, NetworkError, RetryAfter, TelegramError, TimedOut
+from telegram.error import BadRequest, Conflict, InvalidToken, NetworkError, RetryAfter, TelegramError, TimedOut
 
 from adapters.pacing import Refused, Uncertain, Unreachable, Wait
 from adapters.telegram.options import BackOff
@@ -57,6 +57,11 @@ def is_reply_gone(error: BadRequest) -> bool:
 def is_unparsable(error: BadRequest) -> bool:
     """Entities that the server does not take (T01, T21)."""
     return "entit" in error.message.lower()
+
+
+def is_about_drafts(error: BaseException | None) -> bool:
+    """A draft to a chat or for a bot that may not have any, or a server that is older than Bot API 9.3."""
+    return isinstance(error, InvalidToken) or (isinstance(error, BadRequest) and "draft" in error.message.lower())
 
 
 async def insist(

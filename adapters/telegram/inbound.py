@@ -11,7 +11,7 @@ from telegram import CallbackQuery, Chat, Message
 from adapters.telegram.notes import note_of, unfetched
 from adapters.telegram.people import PLATFORM, author_for, author_of, chat_name, inert, origin_name
 from adapters.telegram.reading import Me, Reading, read
-from bot.chat import ChannelRef, Inbound, InboundKind, Quote, Visibility
+from bot.chat import Author, ChannelRef, Inbound, InboundKind, Quote, Visibility
 
 GENERAL_TOPIC = 1
 """Thread id of a forum's General topic, which must not be named when sending (T08)."""
@@ -37,16 +37,17 @@ def to_inbound(messages: Sequence[Message], me: Me, *, kind: InboundKind = Inbou
     if len(readings) < len(messages):
         return None
     text = "\n".join(reading.text for reading in readings if reading.text)
-    attachments = tuple(file for message in messages if (file := unfetched(message)))
+    is_edit = kind is InboundKind.EDIT  # of which only the text counts, even if nothing is left of it
+    attachments = () if is_edit else tuple(file for message in messages if (file := unfetched(message)))
     mentions_me = any(reading.mentions_me for reading in readings)
-    if not (text or attachments or mentions_me):
+    if not (text or attachments or mentions_me or is_edit):
         return None
     return Inbound(
         kind=kind,
         channel=channel_of(first),
         message_id=str(first.message_id),
         author=author_of(first),
-        sent_at=(first.edit_date or first.date) if kind is InboundKind.EDIT else first.date,
+        sent_at=(first.edit_date or first.date) if is_edit else first.date,
         text=text,
         mentions_me=mentions_me,
         reply_to=quote_of(first, me),
@@ -75,15 +76,29 @@ def to_migration(message: Message) -> Inbound | None:
     if not (message.migrate_to_chat_id or message.migrate_from_chat_id):
         return None
     here = _whole_chat(message.chat)
-    old = replace(here, place=str(message.migrate_from_chat_id or message.chat.id))
-    new = replace(here, place=str(message.migrate_to_chat_id or message.chat.id))
+    return _migration(
+        replace(here, place=str(message.migrate_from_chat_id or message.chat.id)),
+        replace(here, place=str(message.migrate_to_chat_id or message.chat.id)),
+        author=author_of(message),
+        now=message.date,
+    )
+
+
+def migration(old_id: int, new_id: int, *, me: Me, now: datetime) -> Inbound:
+    """The same as a refused call tells it, which names nothing but the ids."""
+    old = ChannelRef(platform=PLATFORM, place=str(old_id), visibility=Visibility.PRIVATE)
+    author = Author(platform=PLATFORM, id=str(me.id), name=me.username, is_bot=True)
+    return _migration(old, replace(old, place=str(new_id)), author=author, now=now)
+
+
+def _migration(old: ChannelRef, new: ChannelRef, *, author: Author, now: datetime) -> Inbound:
     return Inbound(
         kind=InboundKind.MIGRATION,
         channel=old,
         migrated_to=new,
-        message_id=str(message.message_id),
-        author=author_of(message),
-        sent_at=message.date,
+        message_id=f"{old.place}>{new.place}",
+        author=author,
+        sent_at=now,
     )
 
 

@@ -64,7 +64,7 @@ class Lanes:
 
     def _work_on(self, key: int, lane: _Lane) -> None:
         # A task per update: its failure is logged by whoever holds it, and the lane goes on.
-        lane.worker = self._spawn(f"telegram-chat-{key}", self._take_next(lane))
+        lane.worker = self._spawn(f"telegram.chat.{key}", self._take_next(lane))
         lane.worker.add_done_callback(lambda _: self._go_on(key, lane))
 
     def _go_on(self, key: int, lane: _Lane) -> None:

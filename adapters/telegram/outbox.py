@@ -44,14 +44,15 @@ class Outbox:
         except RetryAfter as flood:
             self._quiet_until[chat_id] = self._clock() + seconds_of(flood)
             raise Wait(seconds_of(flood)) from flood
-        self.redirect(chat_id, new_id)
+        if self.learn(chat_id, new_id):
+            self._moved(chat_id, new_id)
         return await call(new_id)
 
-    def redirect(self, old_id: int, new_id: int) -> None:
-        """Learn that a group became a supergroup, from a refusal or a service message; told on once (T23)."""
-        if self._homes.get(old_id) != new_id:
-            self._homes[old_id] = new_id
-            self._moved(old_id, new_id)
+    def learn(self, old_id: int, new_id: int) -> bool:
+        """Send to the new id from now on; whether that is news (T23)."""
+        is_news = self._homes.get(old_id) != new_id
+        self._homes[old_id] = new_id
+        return is_news
 
     def refused(self, chat_id: int, reason: str) -> None:
         """Log that a chat takes nothing from us, once until it does again (T21)."""

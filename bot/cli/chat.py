@@ -32,6 +32,7 @@ def chat_with(settings: Settings) -> int:
 
 async def _chat(settings: Settings, local: LocalModel | None) -> int:
     from adapters.console import ConsoleAdapter
+
     from bot.app import build_app
 
     app = build_app(settings, local=local, adapters={})

@@ -1,10 +1,11 @@
 """What a command is: its definition, the call it receives, and the desk with everything it may use.
 
-A command answers with an `Outbound`, or with `None` when a turn will answer in its place.
+A command answers with an `Outbound`, or with `None` when it has answered itself or a turn will.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,11 +13,15 @@ from typing import Protocol
 
 from bot.chat import ChannelRef, CommandSpec, Inbound, Outbound
 from bot.dispatch import Dispatcher
+from bot.errors import UserError
 from bot.gate import AccessPolicy
+from bot.greeting import Greeter
+from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.locale import Catalogue
 from bot.overrides import Resolver, SessionSettings
 from bot.personas.library import PersonaLibrary
+from bot.quota import Admission, Quota
 from bot.settings import Settings
 from bot.store.database import Database
 from bot.store.sessions import SessionRow
@@ -28,13 +33,18 @@ class Call:
 
     inbound: Inbound
     session: SessionRow
+    """As it was when the command was heard; whoever changes conversations reads it again."""
     conversation_id: int
     persona_id: str
+    message_id: int
+    """Row of the command itself; what a command says of "before" and "after" goes by it."""
     settings: SessionSettings
     options: Mapping[str, str]
     locale: str
     """Catalogue locale of the answer: the user's, else the place's, else English."""
     now: datetime
+    answer: Callable[[Outbound], Awaitable[None]]
+    """Answers at once, for a command that has more to say after its answer."""
 
 
 class Platforms(Protocol):
@@ -56,15 +66,27 @@ class Desk:
     resolver: Resolver
     library: PersonaLibrary
     models: ModelDirectory
+    limits: Callable[[str], ModelLimits]
     catalogue: Catalogue
     dispatcher: Dispatcher
     platforms: Platforms
+    greeter: Greeter
     policy: AccessPolicy
+    quota: Quota
     commands: Callable[[], Sequence[Command]]
 
-    def say(self, call: Call, message_id: str, **facts: str | int | float) -> Outbound:
+    def text(self, message_id: str, locale: str | None, /, **facts: str | int | float) -> str:
+        """A text of the catalogue. Its facts are data: people see them as they are, never read as Markdown (D28)."""
+        shown = {name: inert(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
+        return self.catalogue.text(message_id, locale, **shown)
+
+    def say(self, message_id: str, call: Call, /, **facts: str | int | float) -> Outbound:
         """An answer from the catalogue, in the caller's language."""
-        return Outbound(text=self.catalogue.text(message_id, call.locale, **facts))
+        return Outbound(text=self.text(message_id, call.locale, **facts))
+
+    async def may_run(self, spec: CommandSpec, call: Call) -> bool:
+        """Whether the caller may use a command here."""
+        return not spec.manages or self.policy.access.open_commands or await self.may_manage(call)
 
     async def may_manage(self, call: Call) -> bool:
         """Whether the caller may change this place for everyone (always so in a DM)."""
@@ -72,6 +94,15 @@ class Desk:
         if self.policy.is_operator(author) or call.inbound.channel.is_dm:
             return True
         return await self.platforms.may_manage(call.inbound.channel, author.id)
+
+    def demand_quota(self, call: Call) -> None:
+        """Count a command that costs a model call against the caller's limit (X10).
+
+        Raises:
+            UserError: the limit is reached.
+        """
+        if self.quota.admit(call.inbound.author.key) is not Admission.ADMITTED:
+            raise UserError("quota-exceeded")
 
 
 Run = Callable[[Call, Desk], Awaitable[Outbound | None]]
@@ -86,3 +117,11 @@ class Command:
     spec: CommandSpec
     run: Run
     suggest: Suggest | None = None
+
+
+_MARKUP = re.compile(r"[\\`*\[\]<>|~#&]|(?<!\w)_|_(?!\w)")
+
+
+def inert(text: str) -> str:
+    """A text on one line, so escaped that no Markdown in it counts; names such as `keep_recent` stay as they are."""
+    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))

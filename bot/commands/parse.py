@@ -6,7 +6,7 @@ Pure. Which commands exist is handed in; nothing is looked up.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec
@@ -16,6 +16,7 @@ OWN_ACTIONS = ("list", "show")
 """The child that a path with children stands for by itself."""
 
 _TOKEN = re.compile(r'"([^"]*)"|“([^”]*)”|(\S+)')
+_OFF = ("false", "off", "no", "0")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -28,23 +29,22 @@ class Parsed:
 
 def find_spec(line: str, specs: Sequence[CommandSpec]) -> Parsed | None:
     """The command that a line without its slash names, and what follows the name; `None` when it names none."""
-    head, _, rest = line.strip().partition(" ") if not line.startswith('"') else ("", "", "")
-    words = tuple(word for word in re.split(r"[._]", head.lower()) if word)
-    if not words:
-        return None
+    head, rest = _first_word(line)
+    path = tuple(word for word in re.split(r"[._]", head.lower()) if word)
     paths = {spec.path: spec for spec in specs}
-    path = words
-    while any(spec.path[: len(path)] == path and len(spec.path) > len(path) for spec in specs):
-        word, _, after = rest.strip().partition(" ")
-        if not any(spec.path[: len(path) + 1] == (*path, word.lower()) for spec in specs):
+    while path:
+        word, after = _first_word(rest)
+        deeper = (*path, word.lower())
+        if not any(known[: len(deeper)] == deeper for known in paths):
             break
-        path, rest = (*path, word.lower()), after
-    if path in paths:
-        return Parsed(spec=paths[path], rest=rest.strip())
-    for action in OWN_ACTIONS:
-        if (*path, action) in paths:
-            return Parsed(spec=paths[(*path, action)], rest=rest.strip())
-    return None
+        path, rest = deeper, after
+    named = (path, *((*path, action) for action in OWN_ACTIONS))
+    return next((Parsed(spec=paths[name], rest=rest.strip()) for name in named if name in paths), None)
+
+
+def _first_word(line: str) -> tuple[str, str]:
+    word, *rest = line.split(maxsplit=1) or [""]
+    return word, rest[0] if rest else ""
 
 
 def read_options(spec: CommandSpec, rest: str) -> dict[str, str]:
@@ -57,18 +57,18 @@ def read_options(spec: CommandSpec, rest: str) -> dict[str, str]:
     positionals = [option for option in spec.options if option.flag is None]
     tokens = [*_TOKEN.finditer(rest)]
     while tokens:
-        token = tokens.pop(0)
-        option = _flagged(spec, token)
-        if option is None:
-            if not positionals:
-                raise UserError("command-left-over", word=_value(token), command=spec.name)
+        option = _flagged(spec, tokens[0])
+        if option is not None:
+            flag = _value(tokens.pop(0))
+            if option.kind is OptionKind.SWITCH:
+                found[option.name] = "true"
+                continue
+            if not tokens or _known_flag(spec, tokens[0]):
+                raise UserError("command-flag-needs-value", flag=flag, command=spec.name)
+        elif positionals:
             option = positionals.pop(0)
-            tokens.insert(0, token)
-        elif option.kind is OptionKind.SWITCH:
-            found[option.name] = "true"
-            continue
-        elif not tokens:
-            raise UserError("command-flag-needs-value", flag=_value(token), command=spec.name)
+        else:
+            raise UserError("command-left-over", word=_value(tokens[0]), command=spec.name)
         found[option.name] = _take_value(spec, option, rest, tokens)
     return check_options(spec, found)
 
@@ -84,18 +84,38 @@ def _take_value(spec: CommandSpec, option: OptionSpec, rest: str, tokens: list[r
     return rest[first.start() : end]
 
 
-def check_options(spec: CommandSpec, options: dict[str, str]) -> dict[str, str]:
-    """Refuse values outside a choice, page numbers that are none, and missing options; both forms come through here."""
+def check_options(spec: CommandSpec, options: Mapping[str, str]) -> dict[str, str]:
+    """The options that the command knows, blank ones left out; the text form and the platforms' menus come through here.
+
+    Raises:
+        UserError: a value outside a choice, a number that is none, or an option that is missing.
+    """
+    checked: dict[str, str] = {}
     for option in spec.options:
-        value = options.get(option.name)
-        if value is None:
-            if option.required:
-                raise UserError("command-option-missing", option=option.name, command=spec.name)
-        elif option.kind is OptionKind.INTEGER and not re.fullmatch(r"\d{1,6}", value):
+        value = options.get(option.name, "").strip()
+        if value:
+            value = _checked(option, value)
+        elif option.required:
+            raise UserError("command-option-missing", option=option.name, command=spec.name)
+        if value:
+            checked[option.name] = value
+    return checked
+
+
+def _checked(option: OptionSpec, value: str) -> str:
+    folded = value.lower()
+    match option.kind:
+        case OptionKind.SWITCH:
+            return "" if folded in _OFF else "true"
+        case OptionKind.INTEGER if not re.fullmatch(r"\d{1,6}", value):
             raise UserError("command-option-number", option=option.name, value=value)
-        elif option.kind is OptionKind.CHOICE and value.lower() not in option.choices:
-            raise UserError("command-option-choice", option=option.name, value=value, choices=", ".join(option.choices))
-    return {name: value for name, value in options.items() if value}
+        case OptionKind.CHOICE if folded not in option.choices:
+            choices = ", ".join(option.choices)
+            raise UserError("command-option-choice", option=option.name, value=value, choices=choices)
+        case OptionKind.CHOICE:
+            return folded
+        case _:
+            return value
 
 
 def _flagged(spec: CommandSpec, token: re.Match[str]) -> OptionSpec | None:
@@ -108,12 +128,13 @@ def _flagged(spec: CommandSpec, token: re.Match[str]) -> OptionSpec | None:
 def _known_flag(spec: CommandSpec, token: re.Match[str]) -> OptionSpec | None:
     if _is_quoted(token):
         return None
-    return next((option for option in spec.options if token[0] in (option.flag, f"--{option.name}")), None)
+    written = re.sub("^[–—]", "--", token[0])  # phones write "--" as a dash
+    return next((option for option in spec.options if written in (option.flag, f"--{option.name}")), None)
 
 
 def _is_quoted(token: re.Match[str]) -> bool:
     return token[3] is None
 
 
-def _value(match: re.Match[str]) -> str:
-    return next(group for group in match.groups() if group is not None)
+def _value(token: re.Match[str]) -> str:
+    return next(group for group in token.groups() if group is not None)

@@ -9,7 +9,7 @@ from sqlalchemy import func, insert, select, update
 
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow
-from bot.store.tables import conversations, listenings, messages, sessions
+from bot.store.tables import NOTHING_IN_MEMORY, conversations, listenings, messages, sessions
 
 
 def ensure_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datetime) -> int:
@@ -46,7 +46,7 @@ def reset_conversation(tx: Tx, session: SessionRow, persona_id: str, now: dateti
 def _open(tx: Tx, session_id: int, persona_id: str, now: datetime) -> int:
     made = tx.execute(
         insert(conversations).values(
-            session_id=session_id, persona_id=persona_id, opened_at=now, watermark=0, generation=0, greeted=False
+            session_id=session_id, persona_id=persona_id, opened_at=now, watermark=NOTHING_IN_MEMORY, generation=0, greeted=False
         )
     ).inserted_primary_key
     assert made is not None

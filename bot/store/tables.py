@@ -77,6 +77,10 @@ class Standing(StrEnum):
     UNDONE = "undone"
 
 
+NOTHING_IN_MEMORY = -1
+"""Watermark of a conversation that was never compacted; a greeting may stand at position 0."""
+
+
 class Scope(StrEnum):
     """What an override was changed for. A thread also reads what was changed for its channel's session (D17)."""
 
@@ -124,7 +128,7 @@ class Conversation(SQLModel, table=True):
     persona_id: str
     opened_at: datetime = _time(nullable=False)
     closed_at: datetime | None = _time()
-    watermark: int = 0
+    watermark: int = NOTHING_IN_MEMORY
     generation: int = 0
     greeted: bool = False
 

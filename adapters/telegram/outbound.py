@@ -1,0 +1,210 @@
+"""One reply's way to one chat: plain text with entities, never a parse mode, so that no text can be refused for its
+mark-up (T01-T04). Knows no pacing: `adapters.pacing` decides when to show what.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeVar
+
+import structlog
+from telegram import InlineKeyboardMarkup, LinkPreviewOptions, Message, MessageEntity, ReplyParameters
+from telegram.constants import ChatAction
+from telegram.error import BadRequest, TelegramError
+
+from adapters.markup import FormattedText, split_entities, to_entities
+from adapters.pacing import Refused
+from adapters.telegram.commands import to_keyboard
+from adapters.telegram.faults import (
+    is_about_drafts,
+    is_reply_gone,
+    is_thread_gone,
+    is_unchanged,
+    is_unparsable,
+    translated,
+)
+from adapters.telegram.inbound import Pressed
+from adapters.telegram.outbox import Outbox
+from bot.chat import ChannelRef, Outbound
+
+T = TypeVar("T")
+log = structlog.get_logger(__name__)
+
+MESSAGE_LENGTH = 4096
+"""UTF-16 units of a message's text after entities parsing (Bot API, sendMessage; T05)."""
+REST_FILE = "answer.md"
+"""The whole answer, where it needs more messages than are allowed."""
+NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """One Telegram message of an answer: text, or the whole answer as a file."""
+
+    text: str = ""
+    entities: tuple[MessageEntity, ...] = ()
+    keyboard: InlineKeyboardMarkup | None = None
+    file: bytes = b""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Attempt:
+    """What is sent, and what it is attached to; whatever the server refuses of it is left out (T08, T21)."""
+
+    part: Part
+    thread: int | None
+    reply_to: int | None
+
+    def without(self, refusal: BadRequest) -> _Attempt | None:
+        """The next attempt after a refusal; `None` when nothing of this one can be left out."""
+        if self.part.entities and is_unparsable(refusal):
+            return replace(self, part=replace(self.part, entities=()))
+        if self.thread and is_thread_gone(refusal):
+            return replace(self, thread=None)
+        if self.reply_to and is_reply_gone(refusal):
+            return replace(self, reply_to=None)
+        return None
+
+
+class TelegramTransport:
+    """Fills `adapters.pacing.Transport` for one reply."""
+
+    def __init__(
+        self, outbox: Outbox, channel: ChannelRef, *, reply_to: int | None, pressed: Pressed | None, max_parts: int
+    ) -> None:
+        self._outbox, self._bot = outbox, outbox.bot
+        self._chat_id = int(channel.place)
+        self._thread = int(channel.thread) if channel.thread else None
+        self._reply_to, self._pressed, self._max_parts = reply_to, pressed, max_parts
+        self._draft_id = secrets.randbelow(2**31 - 1) + 1
+        self._may_draft = channel.is_dm and pressed is None
+
+    @property
+    def drafts(self) -> bool:
+        """Private chats stream by drafts, while the server takes them."""
+        return self._may_draft and self._outbox.takes_drafts
+
+    def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
+        """The messages for a text; one that needs more than are allowed ends in a file with all of it."""
+        pieces = [piece for piece in split_entities(to_entities(outbound.text), MESSAGE_LENGTH) if piece.text.strip()]
+        parts = [_to_part(piece) for piece in pieces[: self._max_parts]]
+        if final and len(pieces) > self._max_parts:
+            parts.append(Part(file=outbound.text.encode()))
+        if final and parts:
+            parts[-1] = replace(parts[-1], keyboard=to_keyboard(outbound.buttons))
+        return parts
+
+    async def send(self, part: Part, ordinal: int) -> str:
+        """Send a message. The first one of an answer to a pressed button takes the place of the button's message."""
+        if ordinal == 0 and self._pressed and (message_id := await self._replace_pressed(self._pressed, part)):
+            return message_id
+        first = _Attempt(part=part, thread=self._thread, reply_to=self._reply_to if ordinal == 0 else None)
+        try:
+            message = await self._ask(lambda chat_id: self._post(chat_id, first), repeatable=False)
+        except Refused as refusal:
+            self._outbox.refused(self._chat_id, str(refusal))
+            raise
+        self._outbox.accepted(self._chat_id)
+        return str(message.message_id)
+
+    async def edit(self, message_id: str, part: Part, ordinal: int) -> None:
+        """Make a message of this reply show `part`."""
+        await self._ask(lambda chat_id: self._show(chat_id, int(message_id), part), repeatable=True)
+
+    async def draft(self, part: Part) -> None:
+        """Show a text that is being written. A server that takes no drafts is not asked again."""
+        try:
+            await self._ask(lambda chat_id: self._sketch(chat_id, part), repeatable=True)
+        except Refused as refusal:
+            if not is_about_drafts(refusal.__cause__):
+                raise
+            self._outbox.takes_drafts = False
+
+    async def delete(self, message_id: str) -> None:
+        """Remove a message of this reply; one that is gone is fine."""
+        try:
+            await self._ask(partial(self._bot.delete_message, message_id=int(message_id)), repeatable=True)
+        except Refused as refusal:
+            log.debug("telegram.message_not_deleted", chat=self._chat_id, reason=str(refusal))
+
+    async def typing(self) -> None:
+        """Show the typing sign for five seconds."""
+        action = partial(self._bot.send_chat_action, action=ChatAction.TYPING, message_thread_id=self._thread)
+        await self._ask(action, repeatable=True)
+
+    async def _ask(self, call: Callable[[int], Awaitable[T]], *, repeatable: bool) -> T:
+        try:
+            return await self._outbox.ask(self._chat_id, call)
+        except TelegramError as error:
+            raise translated(error, repeatable=repeatable) from error
+
+    async def _replace_pressed(self, pressed: Pressed, part: Part) -> str | None:
+        message_id = str(pressed.message_id)
+        try:
+            if not part.file:
+                await self.edit(message_id, part, 0)
+                return message_id
+        except Refused as refusal:  # deleted meanwhile, or too old to be edited
+            log.info("telegram.pressed_message_gone", chat=self._chat_id, reason=str(refusal))
+        self._pressed = None
+        return None
+
+    async def _post(self, chat_id: int, attempt: _Attempt) -> Message:
+        try:
+            return await self._post_once(chat_id, attempt)
+        except BadRequest as refusal:
+            if (reduced := attempt.without(refusal)) is None:
+                raise
+            log.info("telegram.sent_with_less", chat=chat_id, reason=str(refusal))
+            return await self._post(chat_id, reduced)
+
+    async def _post_once(self, chat_id: int, attempt: _Attempt) -> Message:
+        part, reply_to = attempt.part, attempt.reply_to
+        attached: dict[str, Any] = {
+            "message_thread_id": attempt.thread,
+            "reply_parameters": ReplyParameters(reply_to, allow_sending_without_reply=True) if reply_to else None,
+            "reply_markup": part.keyboard,
+        }
+        if part.file:
+            return await self._bot.send_document(chat_id, part.file, filename=REST_FILE, **attached)
+        return await self._bot.send_message(
+            chat_id, part.text, entities=part.entities or None, link_preview_options=NO_PREVIEW, **attached
+        )
+
+    async def _show(self, chat_id: int, message_id: int, part: Part) -> None:
+        try:
+            await self._bot.edit_message_text(
+                part.text,
+                chat_id,
+                message_id,
+                entities=part.entities or None,
+                link_preview_options=NO_PREVIEW,
+                reply_markup=part.keyboard,
+            )
+        except BadRequest as refusal:
+            if is_unchanged(refusal):
+                return
+            if not (part.entities and is_unparsable(refusal)):
+                raise
+            await self._show(chat_id, message_id, replace(part, entities=()))
+
+    async def _sketch(self, chat_id: int, part: Part) -> None:
+        try:
+            await self._bot.send_message_draft(
+                chat_id, self._draft_id, part.text, message_thread_id=self._thread, entities=part.entities or None
+            )
+        except BadRequest as refusal:
+            if not (part.entities and is_unparsable(refusal)):
+                raise
+            await self._sketch(chat_id, replace(part, entities=()))
+
+
+def _to_part(formatted: FormattedText) -> Part:
+    entities = tuple(
+        MessageEntity(entity.type, entity.offset, entity.length, url=entity.url, language=entity.language)
+        for entity in formatted.entities
+    )
+    return Part(text=formatted.text, entities=entities)

@@ -1,0 +1,385 @@
+"""The one way out to Telegram: plain text with entities, and what becomes of a refusal, a flood, a lost answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+from structlog.testing import capture_logs
+from telegram.error import RetryAfter
+
+from adapters.pacing import Refused, Uncertain, Unreachable, Wait
+from adapters.telegram.faults import seconds_of, translated
+from adapters.telegram.inbound import Pressed
+from adapters.telegram.options import Timeouts
+from adapters.telegram.outbound import MESSAGE_LENGTH, Part, TelegramTransport
+from adapters.telegram.outbox import Outbox
+from adapters.telegram.request import TelegramRequest
+from bot.chat import Button, ChannelRef, Outbound, Visibility
+from tests.emulators.telegram import After, Chat, Json, Pace, TelegramEmulator
+from tests.emulators.telegram.entities import utf16_length
+
+pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
+
+
+@dataclass
+class Rig:
+    """An outbox in front of a server, and what it told."""
+
+    telegram: TelegramEmulator
+    request: TelegramRequest
+    now: float = 1000.0
+    moves: list[tuple[int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.outbox = Outbox(
+            self.request.make_bot(), moved=lambda old, new: self.moves.append((old, new)), clock=lambda: self.now
+        )
+        self.alice = self.telegram.user("Alice")
+        self.private = self.telegram.private(self.alice)
+        self.group = self.telegram.group("Garden", self.alice, is_forum=True)
+
+    def to(
+        self,
+        chat: Chat,
+        *,
+        thread: int | None = None,
+        reply_to: int | None = None,
+        pressed: Pressed | None = None,
+        max_parts: int = 5,
+    ) -> TelegramTransport:
+        """A reply's transport."""
+        channel = ChannelRef(
+            platform="telegram",
+            place=str(chat.id),
+            thread=str(thread or ""),
+            visibility=Visibility.DM if chat.kind == "private" else Visibility.PRIVATE,
+        )
+        return TelegramTransport(self.outbox, channel, reply_to=reply_to, pressed=pressed, max_parts=max_parts)
+
+    def part(self, text: str) -> Part:
+        """A text that needs one message."""
+        (part,) = self.to(self.group).render(Outbound(text=text), final=True)
+        return part
+
+    async def say(self, chat: Chat, text: str, *, thread: int | None = None, reply_to: int | None = None) -> list[Json]:
+        """Send a whole text to a chat and return what stands there from us."""
+        transport = self.to(chat, thread=thread, reply_to=reply_to)
+        for ordinal, part in enumerate(transport.render(Outbound(text=text), final=True)):
+            await transport.send(part, ordinal)
+        return self.telegram.bot_messages(chat)
+
+
+@pytest.fixture
+async def rig() -> AsyncIterator[Rig]:
+    async with TelegramEmulator() as telegram:
+        addresses = {"base_url": telegram.base_url, "base_file_url": telegram.base_file_url}
+        async with TelegramRequest(telegram.token, **addresses, timeouts=Timeouts(read=0.25)) as request:
+            yield Rig(telegram, request)
+
+
+# Text
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown", "entities"),
+    [
+        ("*   **标题**：说明", None, [("bold", "标题")]),
+        ("use parse_mode here", "use parse_mode here", []),
+        ("2*3 is 6", "2*3 is 6", []),
+        ("some_text - description", "some_text - description", []),
+        ("<b>bold</b> & </i>", "<b>bold</b> & </i>", []),
+        ("Here is **bo", None, []),
+        ("*bold _it ~st~_*", None, [("italic", None)]),
+        ("😀 **fat**", "😀 fat", [("bold", "fat")]),
+        ("see [docs](https://example.org/a)", "see docs", [("text_link", "docs")]),
+        ("```python\nx = 1\n```", None, [("pre", "x = 1")]),
+    ],
+)
+async def test_T01_T02_T03_T04_any_markdown_is_sent_as_text_and_entities(
+    rig: Rig, markdown: str, shown: str | None, entities: list[tuple[str, str | None]]
+) -> None:
+    (message,) = await rig.say(rig.group, markdown)
+    units = message["text"].encode("utf-16-le")
+    found = {
+        (entity["type"], units[2 * entity["offset"] : 2 * (entity["offset"] + entity["length"])].decode("utf-16-le"))
+        for entity in message.get("entities", [])
+    }
+    assert shown is None or message["text"] == shown
+    for kind, text in entities:
+        assert (kind, text) in found if text else kind in {kind for kind, _ in found}
+    assert len(rig.telegram.calls_of("sendMessage")) == 1
+    assert not any("parse_mode" in call.values for call in rig.telegram.calls)
+
+
+async def test_T05_length_counts_in_utf16_units(rig: Rig) -> None:
+    messages = await rig.say(rig.private, "😀" * 2049)
+    assert len(messages) == 2
+    assert "".join(message["text"] for message in messages) == "😀" * 2049
+    assert max(utf16_length(message["text"]) for message in messages) <= MESSAGE_LENGTH
+
+
+async def test_previews_of_addresses_are_off(rig: Rig) -> None:
+    (message,) = await rig.say(rig.group, "https://example.org")
+    await rig.to(rig.group).edit(str(message["message_id"]), rig.part("https://example.com"), 0)
+    assert rig.group.previews == [False, False]
+
+
+@pytest.mark.parametrize("text", ["", " \n "])
+async def test_a_blank_text_has_no_parts(rig: Rig, text: str) -> None:
+    assert rig.to(rig.group).render(Outbound(text=text), final=True) == []
+
+
+async def test_beyond_the_allowed_messages_the_whole_answer_comes_as_a_file(rig: Rig) -> None:
+    answer = "\n\n".join(f"**{number}** " + "word " * 700 for number in range(6))
+    transport = rig.to(rig.group, max_parts=2)
+    parts = transport.render(Outbound(text=answer, buttons=((Button(label="Go", command="help"),),)), final=True)
+    assert len(transport.render(Outbound(text=answer), final=False)) == 2, "no file while it is being written"
+    for ordinal, part in enumerate(parts):
+        await transport.send(part, ordinal)
+    *_, last = messages = rig.telegram.bot_messages(rig.group)
+    assert len(messages) == 3
+    assert last["document"]["file_name"] == "answer.md"
+    assert rig.telegram.files[last["document"]["file_id"]][1].decode() == answer
+    assert ["reply_markup" in message for message in messages] == [False, False, True]
+
+
+# Where
+
+
+async def test_the_first_part_answers_and_all_stand_in_the_topic(rig: Rig) -> None:
+    topic = rig.telegram.topic(rig.group, "Roses")
+    question = rig.telegram.say(rig.alice, rig.group, "?", topic=topic)
+    messages = await rig.say(rig.group, "a " * 3000, thread=topic, reply_to=question["message_id"])
+    assert [message["message_thread_id"] for message in messages] == [topic, topic]
+    assert [message.get("reply_to_message", {}).get("text") for message in messages] == ["?", None]
+
+
+async def test_a_reply_target_that_is_gone_is_left_out(rig: Rig) -> None:
+    (message,) = await rig.say(rig.group, "hello", reply_to=999)
+    assert "reply_to_message" not in message
+
+
+async def test_a_server_that_insists_on_the_reply_target_is_asked_once_more_without(rig: Rig) -> None:
+    rig.telegram.fail("sendMessage", 400, "Bad Request: message to be replied not found")
+    (message,) = await rig.say(rig.group, "hello", reply_to=999)
+    assert message["text"] == "hello"
+    assert ["reply_parameters" in call.values for call in rig.telegram.calls_of("sendMessage")] == [True, False]
+
+
+async def test_T08_a_thread_that_is_not_found_is_left_out_in_the_same_chat(rig: Rig) -> None:
+    (message,) = await rig.say(rig.group, "hello", thread=777)
+    assert "message_thread_id" not in message
+    assert rig.telegram.bot_messages(rig.private) == []
+    assert [call.status for call in rig.telegram.calls_of("sendMessage")] == [400, 200]
+
+
+async def test_T09_what_is_sent_to_a_group_that_moved_arrives_at_its_new_id(rig: Rig) -> None:
+    old = rig.telegram.group("Club", rig.alice, kind="group")
+    new = rig.telegram.migrate(old)
+    await rig.say(old, "one")
+    await rig.say(old, "two")
+    assert rig.telegram.bot_texts(new) == ["one", "two"]
+    assert [call.status for call in rig.telegram.calls_of("sendMessage")] == [400, 200, 200]
+    assert rig.moves == [(old.id, new.id)], "told once"
+
+
+async def test_T23_a_migration_known_from_a_service_message_is_not_told_again(rig: Rig) -> None:
+    old = rig.telegram.group("Club", rig.alice, kind="group")
+    new = rig.telegram.migrate(old)
+    assert rig.outbox.learn(old.id, new.id)
+    assert not rig.outbox.learn(old.id, new.id)
+    await rig.say(old, "one")
+    assert (rig.telegram.bot_texts(new), rig.moves) == (["one"], [])
+
+
+# Edits, deletions, presses, drafts
+
+
+async def test_T06_an_edit_that_changes_nothing_is_a_success(rig: Rig) -> None:
+    (message,) = await rig.say(rig.group, "**same**")
+    await rig.to(rig.group).edit(str(message["message_id"]), rig.part("**same**"), 0)
+    assert rig.telegram.bot_texts(rig.group) == ["same"]
+    assert [call.status for call in rig.telegram.calls_of("editMessageText")] == [400]
+
+
+async def test_an_edit_of_a_message_that_is_gone_is_refused(rig: Rig) -> None:
+    with pytest.raises(Refused):
+        await rig.to(rig.group).edit("999", rig.part("hello"), 0)
+
+
+async def test_an_edit_whose_answer_is_lost_may_be_repeated(rig: Rig) -> None:
+    (message,) = await rig.say(rig.group, "one")
+    rig.telegram.fail("editMessageText", after=After.CUT)
+    with pytest.raises(Unreachable):
+        await rig.to(rig.group).edit(str(message["message_id"]), rig.part("two"), 0)
+
+
+async def test_deleting_what_is_gone_is_fine(rig: Rig) -> None:
+    (message,) = await rig.say(rig.group, "one")
+    for _ in range(2):
+        await rig.to(rig.group).delete(str(message["message_id"]))
+    assert rig.telegram.bot_messages(rig.group) == []
+
+
+async def test_the_answer_to_a_press_takes_the_place_of_its_message(rig: Rig) -> None:
+    (message,) = await rig.say(rig.group, "page 1")
+    transport = rig.to(rig.group, pressed=Pressed(message_id=message["message_id"]))
+    (part,) = transport.render(Outbound(text="page 2"), final=True)
+    assert await transport.send(part, 0) == str(message["message_id"])
+    assert rig.telegram.bot_texts(rig.group) == ["page 2"]
+
+
+async def test_the_answer_to_a_press_under_a_deleted_message_is_a_new_one(rig: Rig) -> None:
+    transport = rig.to(rig.group, pressed=Pressed(message_id=999))
+    (part,) = transport.render(Outbound(text="page 2"), final=True)
+    await transport.send(part, 0)
+    assert rig.telegram.bot_texts(rig.group) == ["page 2"]
+
+
+async def test_private_chats_stream_by_drafts_and_groups_do_not(rig: Rig) -> None:
+    transport = rig.to(rig.private)
+    assert (transport.drafts, rig.to(rig.group).drafts) == (True, False)
+    for text in ("Hel", "Hello **wor"):
+        (part,) = transport.render(Outbound(text=text), final=False)
+        await transport.draft(part)
+    assert [draft.text for draft in rig.private.drafts] == ["Hel", "Hello **wor"]
+    assert len({draft.draft_id for draft in rig.private.drafts}) == 1
+
+
+@pytest.mark.parametrize(("status", "description"), [(404, "Not Found"), (400, "Bad Request: TEXTDRAFT_PEER_INVALID")])
+async def test_a_server_without_drafts_is_asked_once(rig: Rig, status: int, description: str) -> None:
+    rig.telegram.fail("sendMessageDraft", status, description)
+    transport = rig.to(rig.private)
+    (part,) = transport.render(Outbound(text="Hel"), final=False)
+    await transport.draft(part)
+    assert not transport.drafts
+    assert not rig.to(rig.private).drafts, "nor by later replies"
+
+
+# Refusals, floods, lost answers
+
+
+async def test_T21_entities_that_are_refused_are_left_out_once(rig: Rig) -> None:
+    refusal = "Bad Request: can't parse entities: byte offset 930"
+    rig.telegram.fail("sendMessage", 400, refusal)
+    (message,) = await rig.say(rig.group, "**fat**")
+    assert message["text"] == "fat"
+    assert "entities" not in message
+    rig.telegram.fail("sendMessage", 400, refusal, times=2)
+    with pytest.raises(Refused):
+        await rig.say(rig.group, "**fat**")
+    assert len(rig.telegram.calls_of("sendMessage")) == 4
+
+
+@pytest.mark.parametrize(
+    ("status", "description"),
+    [
+        (400, "Bad Request: chat not found"),
+        (403, "Forbidden: bot was blocked by the user"),
+        (403, "Forbidden: bot was kicked from the supergroup chat"),
+        (400, "Bad Request: TOPIC_CLOSED"),
+    ],
+)
+async def test_T21_a_chat_that_refuses_is_not_asked_again_and_logged_once(
+    rig: Rig, status: int, description: str
+) -> None:
+    rig.telegram.fail("sendMessage", status, description, times=2)
+    with capture_logs() as logs:
+        for _ in range(2):
+            with pytest.raises(Refused):
+                await rig.say(rig.group, "**hello**")
+    assert len(rig.telegram.calls_of("sendMessage")) == 2
+    assert [entry["event"] for entry in logs] == ["telegram.chat_refuses"]
+
+
+async def test_T07_a_chat_that_asked_to_wait_is_left_alone_by_all_replies(rig: Rig) -> None:
+    rig.telegram.clock = lambda: rig.now
+    rig.telegram.pace = Pace(messages=1, seconds=35)
+    (message,) = await rig.say(rig.group, "one")
+    with pytest.raises(Wait) as asked:
+        await rig.to(rig.group).edit(str(message["message_id"]), rig.part("two"), 0)
+    assert asked.value.seconds == 35
+    before = len(rig.telegram.calls)
+    rig.now += 10
+    for attempt in (rig.say(rig.group, "three"), rig.to(rig.group).typing()):
+        with pytest.raises(Wait) as asked:
+            await attempt
+        assert asked.value.seconds == 25
+    assert len(rig.telegram.calls) == before, "not one request to that chat"
+    await rig.say(rig.private, "other chats go on")
+    rig.now += 25
+    await rig.say(rig.group, "three")
+    assert rig.telegram.bot_texts(rig.group) == ["one", "three"]
+
+
+@pytest.mark.parametrize("as_timedelta", ["false", "true"])
+async def test_T22_a_flood_wait_is_a_number_or_a_timedelta(
+    rig: Rig, as_timedelta: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PTB_TIMEDELTA", as_timedelta)
+    rig.telegram.fail("sendMessage", 429, "Too Many Requests: retry after 35", parameters={"retry_after": 35})
+    with pytest.raises(Wait) as asked:
+        await rig.say(rig.group, "hello")
+    assert asked.value.seconds == 35
+
+
+async def test_a_flood_without_a_time_waits_a_second(rig: Rig) -> None:
+    rig.telegram.fail("sendMessage", 429, body=b"<html>slow down</html>")
+    with pytest.raises(Wait) as asked:
+        await rig.say(rig.group, "hello")
+    assert asked.value.seconds == 1
+
+
+@pytest.mark.parametrize("after", [After.CUT, After.SILENCE])
+async def test_T14_T24_a_lost_answer_is_uncertain_and_not_sent_again(rig: Rig, after: After) -> None:
+    rig.telegram.fail("sendMessage", after=after)
+    with pytest.raises(Uncertain):
+        await rig.say(rig.group, "hello")
+    assert rig.telegram.bot_texts(rig.group) == ["hello"]
+
+
+@pytest.mark.parametrize("status", [500, 504])
+async def test_T14_a_server_error_is_uncertain(rig: Rig, status: int) -> None:
+    rig.telegram.fail("sendMessage", status, "Internal Server Error")
+    with pytest.raises(Uncertain):
+        await rig.say(rig.group, "hello")
+
+
+@pytest.mark.parametrize("status", [502, 503])
+async def test_a_gateway_that_does_not_reach_the_server_may_be_asked_again(rig: Rig, status: int) -> None:
+    rig.telegram.fail("sendMessage", status, body=b"<html>bad gateway</html>")
+    with pytest.raises(Unreachable):
+        await rig.say(rig.group, "hello")
+
+
+async def test_T24_a_refused_connection_may_be_tried_again(rig: Rig) -> None:
+    await rig.telegram.go_away()
+    with pytest.raises(Unreachable):
+        await rig.say(rig.group, "hello")
+    await rig.telegram.come_back()
+    (message,) = await rig.say(rig.group, "hello")
+    assert message["text"] == "hello"
+
+
+async def test_a_kept_connection_that_the_server_closed_may_be_tried_again(rig: Rig) -> None:
+    await rig.say(rig.group, "one")
+    await rig.telegram.go_away()
+    with pytest.raises(Unreachable):
+        await rig.say(rig.group, "two")
+    await rig.telegram.come_back()
+
+
+async def test_an_answer_that_is_none_is_uncertain(rig: Rig) -> None:
+    rig.telegram.fail("sendMessage", 200, body=b"<html>welcome to this hotel's network</html>")
+    with pytest.raises(Uncertain):
+        await rig.say(rig.group, "hello")
+
+
+def test_T22_seconds_are_exact() -> None:
+    assert seconds_of(RetryAfter(timedelta(seconds=35))) == 35
+    fault = translated(RetryAfter(7), repeatable=False)
+    assert isinstance(fault, Wait)
+    assert fault.seconds == 7

@@ -65,6 +65,8 @@ MAY_IMPORT_ADAPTERS = ("bot.app", "bot.testing", "adapters")
 
 TASK_BOUNDARIES: dict[str, str] = {
     # Where any exception may be caught, and why nothing narrower will do.
+    "adapters.discord.connection:Connection._supervise": "any fault in the library ends a connection; connect again",
+    "adapters.discord.lanes:Lanes._run": "one bad event must not silence its channel",
     "bot.agent:Agent._run_tool": "a tool may be anybody's code; the model hears that it failed",
     "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",
     "bot.prompt.build:PromptBuilder._section": "a section may be anybody's code; the turn goes on without it",

@@ -1,0 +1,11 @@
+"""Runs the benchmarks that are named on the command line, or all of them."""
+
+import asyncio
+import sys
+
+from bench import pipeline, sessions
+
+BENCHMARKS = {"pipeline": pipeline.main, "sessions": sessions.main}
+
+for name in sys.argv[1:] or BENCHMARKS:
+    asyncio.run(BENCHMARKS[name]())

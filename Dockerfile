@@ -1,0 +1,21 @@
+# Familiar in a container. Python runs as PID 1's child under an init, so that a stop is a gentle one (see compose.yaml).
+FROM python:3.12-slim
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 DATA_DIR=/data XDG_CACHE_HOME=/data/cache
+WORKDIR /app
+
+COPY requirements.lock ./
+RUN python -m pip install --require-hashes -r requirements.lock
+
+COPY pyproject.toml README.md LICENSE ./
+COPY adapters adapters
+COPY bot bot
+COPY migrations migrations
+COPY personas personas
+
+RUN useradd --create-home --uid 10001 familiar && mkdir /data && chown familiar /data
+USER familiar
+VOLUME /data
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["python", "-m", "bot"]
+CMD ["run"]

@@ -35,7 +35,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
 
 HOMES: dict[str, tuple[str, ...]] = {
     # Each third-party library is imported by these modules and packages, and by nobody else.
-    "aiohttp": ("adapters",),
+    "aiohttp": ("adapters", "bot.llm.client"),
     "alembic": ("bot.store", "migrations"),
     "apscheduler": ("bot.scheduler",),
     "discord": ("adapters.discord",),

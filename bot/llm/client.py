@@ -1,7 +1,7 @@
 """Calls every OpenAI-compatible server: one HTTP client per endpoint, our own retries, quirks learned on the way.
 
-The only importer of `openai`, of which it uses transport, SSE decoder and errors. Chunks stay plain dicts: building
-the SDK's typed ones costs 5 ms of processor time per answer.
+The only importer of `openai`, of which it uses transport (aiohttp), SSE decoder and errors. Chunks stay plain dicts:
+building the SDK's typed ones costs 5 ms of processor time per answer.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import openai
 import structlog
 from pydantic import SecretStr
@@ -53,8 +54,8 @@ REASONING_ROOM = 8_192
 
 _Stream = openai.AsyncStream[object]
 
-# Everything that can go wrong on the wire.
-_FAULTS = (openai.APIError, BrokenAnswer, json.JSONDecodeError, UnicodeDecodeError, TimeoutError)
+# Everything that can go wrong on the wire. The SDK wraps most errors of its transport, but not a reply that is no HTTP.
+_FAULTS = (openai.APIError, aiohttp.ClientError, BrokenAnswer, json.JSONDecodeError, UnicodeDecodeError, TimeoutError)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -308,7 +309,7 @@ def _read_fault(error: Exception, provider: Provider) -> Refusal:
     match error:
         case openai.APIStatusError():
             return read_refusal(error.status_code, error.body)
-        case openai.APIConnectionError():
+        case openai.APIConnectionError() | aiohttp.ClientError():
             return Refusal(message=f"no connection to {provider.base_url}: {_root_of(error)!r}")
         case openai.APIError() | BrokenAnswer():
             return read_refusal(None, error.body, fallback=str(error))

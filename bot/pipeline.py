@@ -9,6 +9,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -212,7 +213,7 @@ class Pipeline:
         spec = line.command.spec
         try:
             raw = line.options
-            options = read_options(spec, raw) if isinstance(raw, str) else check_options(spec, dict(raw))
+            options = read_options(spec, raw) if isinstance(raw, str) else check_options(spec, raw)
             call = Call(
                 inbound=inbound,
                 session=heard.session,
@@ -223,8 +224,9 @@ class Pipeline:
                 options=options,
                 locale=self._locale(heard, inbound),
                 now=self.now(),
+                answer=partial(self._say, inbound),
             )
-            if spec.manages and not self.policy.access.open_commands and not await self.desk.may_manage(call):
+            if not await self.desk.may_run(spec, call):
                 raise UserError("command-needs-rights")
             answer = await line.command.run(call, self.desk)
         except UserError as error:
@@ -249,7 +251,7 @@ class Pipeline:
         return self.desk.catalogue.negotiate(inbound.author.locale if chosen == "auto" else chosen)
 
     def _text(self, heard: _Heard, inbound: Inbound, message_id: str, **facts: str | int) -> str:
-        return self.desk.catalogue.text(message_id, self._locale(heard, inbound), **facts)
+        return self.desk.text(message_id, self._locale(heard, inbound), **facts)
 
     async def _say(self, inbound: Inbound, answer: Outbound) -> None:
         """Send an answer that is no reply of the persona: it reaches no prompt."""

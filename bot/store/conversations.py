@@ -46,7 +46,12 @@ def reset_conversation(tx: Tx, session: SessionRow, persona_id: str, now: dateti
 def _open(tx: Tx, session_id: int, persona_id: str, now: datetime) -> int:
     made = tx.execute(
         insert(conversations).values(
-            session_id=session_id, persona_id=persona_id, opened_at=now, watermark=NOTHING_IN_MEMORY, generation=0, greeted=False
+            session_id=session_id,
+            persona_id=persona_id,
+            opened_at=now,
+            watermark=NOTHING_IN_MEMORY,
+            generation=0,
+            greeted=False,
         )
     ).inserted_primary_key
     assert made is not None
@@ -61,6 +66,16 @@ def _make_current(tx: Tx, session: SessionRow, conversation_id: int) -> int:
     tx.execute(insert(listenings).values(conversation_id=conversation_id, from_position=newest + 1))
     tx.execute(update(sessions).where(sessions.c.id == session.id).values(conversation_id=conversation_id))
     return conversation_id
+
+
+def hear_burst(tx: Tx, conversation_id: int, first: int, last: int) -> None:
+    """Let a conversation have heard what it answers, also when that was said before it began: a turn that waited
+    through a switch or a reset is answered by the new one.
+    """
+    until = func.coalesce(listenings.c.to_position, last)
+    covers = (listenings.c.conversation_id == conversation_id, listenings.c.from_position <= first, until >= last)
+    if tx.execute(select(listenings.c.id).where(*covers).limit(1)).scalar() is None:
+        tx.execute(insert(listenings).values(conversation_id=conversation_id, from_position=first, to_position=last))
 
 
 def next_position(tx: Tx) -> int:

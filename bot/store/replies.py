@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Row, and_, insert, select, update
 
 from bot.chat import PartState, SentPart
 from bot.llm.model import ToolCall
-from bot.store.conversations import next_position, raise_generation
+from bot.store.conversations import hear_burst, next_position, raise_generation
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind, ReplyState, Standing, conversations, messages, sent_parts
@@ -60,6 +60,7 @@ def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
     if new.burst:
         unanswered = (messages.c.id.in_(new.burst), messages.c.answered_by.is_(None))
         tx.execute(update(messages).where(*unanswered).values(answered_by=reply_id))
+        hear_burst(tx, new.conversation_id, new.burst[0], new.burst[-1])
     return reply_id
 
 

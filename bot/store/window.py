@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, or_, select
+from sqlalchemy import ColumnElement, and_, case, func, or_, select
 
 from bot.store.database import Tx
 from bot.store.tables import MessageKind, ReplyState, Standing, conversations, images, listenings, messages
@@ -73,24 +73,27 @@ LIVE = and_(messages.c.deleted_at.is_(None), messages.c.standing == Standing.LIV
 
 
 def read_window(
-    tx: Tx, session_id: int, conversation_id: int, *, up_to: int, room: int, start: int = 0, limit: int = 0
+    tx: Tx,
+    session_id: int,
+    conversation_id: int,
+    *,
+    up_to: int,
+    room: int,
+    start: int = 0,
+    limit: int = 0,
+    burst: Sequence[int] = (),
 ) -> list[WindowRow]:
     """The conversation's history in order, up to a position: its intervals' human lines, its replies and tools, and the
     replies of other personas. Fetched from the newest end until `room` tokens are full or `limit` rows are read
-    (0 = no limit); `start` is the position before which nothing is wanted.
+    (0 = no limit); `start` is the position before which nothing is wanted. The `burst` to answer is always in it, also
+    when it was said before this conversation began to listen.
     """
-    watermark = tx.execute(select(conversations.c.watermark).where(conversations.c.id == conversation_id)).scalar_one()
-    heard = _heard(tx, conversation_id)
     query = (
         select(*_COLUMNS)
         .where(
-            messages.c.session_id == session_id,
+            *_in_window(tx, session_id, conversation_id, burst),
             messages.c.position <= up_to,
-            messages.c.position > max(watermark, start - 1),
-            messages.c.kind.in_(_KINDS),
-            LIVE,
-            SHOWN,
-            or_(messages.c.conversation_id == conversation_id, heard),
+            messages.c.position >= start,
         )
         .order_by(messages.c.position.desc(), _RANK.desc(), messages.c.id.desc())
     )
@@ -103,6 +106,27 @@ def read_window(
         rows.append(_window_row(row))
     rows.reverse()
     return rows
+
+
+def count_window(tx: Tx, session_id: int, conversation_id: int) -> int:
+    """How many messages of the conversation stand after its watermark."""
+    query = select(func.count()).select_from(messages).where(*_in_window(tx, session_id, conversation_id))
+    return int(tx.execute(query).scalar_one())
+
+
+def _in_window(
+    tx: Tx, session_id: int, conversation_id: int, burst: Sequence[int] = ()
+) -> tuple[ColumnElement[bool], ...]:
+    watermark = tx.execute(select(conversations.c.watermark).where(conversations.c.id == conversation_id)).scalar_one()
+    own = messages.c.conversation_id == conversation_id
+    return (
+        messages.c.session_id == session_id,
+        messages.c.position > watermark,
+        messages.c.kind.in_(_KINDS),
+        LIVE,
+        SHOWN,
+        or_(own, _heard(tx, conversation_id), messages.c.id.in_(burst)),
+    )
 
 
 def _heard(tx: Tx, conversation_id: int) -> ColumnElement[bool]:

@@ -1,0 +1,40 @@
+"""The commands, one file per group. To add one, write it in a group's file or a new one, and list the group below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.chat import Author, ChannelRef, Complete
+from bot.commands.command import Command, Desk
+from bot.commands.conversation import CONVERSATION_COMMANDS
+from bot.commands.help import HELP_COMMANDS
+from bot.commands.model import MODEL_COMMANDS
+from bot.commands.persona import PERSONA_COMMANDS
+from bot.commands.session import SESSION_COMMANDS
+
+MAX_COMPLETIONS = 25
+"""What `bot.chat.Complete` promises."""
+
+
+def make_complete(desk: Desk, commands: Sequence[Command]) -> Complete:
+    """Completion for the adapters' menus; people who are not admitted are offered nothing."""
+    by_path = {command.spec.path: command for command in commands}
+
+    async def complete(
+        channel: ChannelRef, author: Author, path: tuple[str, ...], option: str, typed: str
+    ) -> Sequence[str]:
+        command = by_path.get(path)
+        if command is None or command.suggest is None or not desk.policy.admits(author, channel):
+            return ()
+        return (await command.suggest(desk, channel, option, typed))[:MAX_COMPLETIONS]
+
+    return complete
+
+
+COMMANDS: tuple[Command, ...] = (
+    *PERSONA_COMMANDS,
+    *MODEL_COMMANDS,
+    *SESSION_COMMANDS,
+    *CONVERSATION_COMMANDS,
+    *HELP_COMMANDS,
+)

@@ -1,0 +1,151 @@
+"""The conversation's own commands: /reset, /retry, /undo, /continue, /stop, and /status.
+
+What they do to the history is in `bot.store`; who may use them on whose answer is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.chat import CommandSpec, Outbound
+from bot.commands.command import Call, Command, Desk
+from bot.dispatch import Interruption, TurnRequest
+from bot.errors import UserError
+from bot.store import conversations, replies, sessions, window
+from bot.store.database import Tx
+from bot.store.replies import LastReply
+from bot.store.tables import MessageKind, ReplyState
+
+
+async def reset(call: Call, desk: Desk) -> None:
+    """`/reset`: the persona's next conversation; the old one is kept, with what a running turn has shown."""
+    conversation_id = await desk.db.run(_open_next, call)
+    desk.dispatcher.interrupt(call.session.id, Interruption.RESET)
+    await call.answer(desk.say("reset-done", call))
+    persona = desk.library.get(call.persona_id)
+    user = call.inbound.author.name
+    await desk.greeter.greet(call.session, conversation_id, persona, user=user, position=call.message_id)
+
+
+def _open_next(tx: Tx, call: Call) -> int:
+    session = sessions.session_by_id(tx, call.session.id)
+    return conversations.reset_conversation(tx, session, call.persona_id, call.now)
+
+
+async def retry(call: Call, desk: Desk) -> None:
+    """`/retry`: answer the newest burst again, in place of the old answer."""
+    reply = await _demand_answer(call, desk, "nothing-to-retry")
+    desk.demand_quota(call)
+    await desk.db.run(_take_back, reply, replies.supersede)
+    await desk.platforms.delete(call.inbound.channel, reply.platform_message_ids)
+    _request_turn(reply, reply.burst[-1], call, desk)
+
+
+async def undo(call: Call, desk: Desk) -> Outbound:
+    """`/undo`: the newest burst and its answer were never said."""
+    reply = await _demand_answer(call, desk, "nothing-to-undo")
+    await desk.db.run(_take_back, reply, replies.undo)
+    await desk.platforms.delete(call.inbound.channel, reply.platform_message_ids)
+    return desk.say("undo-done", call)
+
+
+async def go_on(call: Call, desk: Desk) -> None:
+    """`/continue`: more of the newest answer, without a new message."""
+    reply = await _demand_answer(call, desk, "nothing-to-continue")
+    if reply.kind is not MessageKind.REPLY or reply.state is ReplyState.FAILED:
+        raise UserError("nothing-to-continue")
+    desk.demand_quota(call)
+    _request_turn(reply, None, call, desk)
+
+
+async def _demand_answer(call: Call, desk: Desk, if_none: str) -> LastReply:
+    """The newest answer of the conversation, if it is finished, not yet in memory, and the caller's to change."""
+    if desk.dispatcher.is_running(call.session.id):
+        raise UserError("answer-is-running")
+    reply = await desk.db.read(replies.last_reply, call.conversation_id)
+    if reply is None:
+        raise UserError(if_none)
+    if reply.is_in_memory and if_none != "nothing-to-continue":
+        raise UserError("answer-in-memory")
+    await _demand_asker(reply.asker_key, call, desk)
+    return reply
+
+
+async def _demand_asker(asker_key: str | None, call: Call, desk: Desk) -> None:
+    if call.inbound.author.key != asker_key and not await desk.may_manage(call):
+        raise UserError("access-not-yours")
+
+
+def _take_back(tx: Tx, reply: LastReply, how: Callable[[Tx, LastReply], None]) -> None:
+    """Change an answer's standing, unless it is no longer the one that was asked about."""
+    newest = replies.last_reply(tx, reply.conversation_id)
+    if newest != reply:
+        raise UserError("answer-has-changed")
+    how(tx, reply)
+
+
+def _request_turn(reply: LastReply, message_id: int | None, call: Call, desk: Desk) -> None:
+    """Let a turn answer in place of the command. It runs with the rights of whoever is answered, not of the caller."""
+    author = call.inbound.author
+    asker = reply.asker_key or author.key
+    request = TurnRequest(
+        session_id=call.session.id,
+        author_key=asker,
+        message_id=message_id,
+        reply_to=reply.asker_platform_message_id,
+        reply_handle=call.inbound.reply_handle,
+        locale=author.locale if asker == author.key else None,
+    )
+    desk.dispatcher.request_turn(request, burst_ms=0)
+
+
+async def stop(call: Call, desk: Desk) -> Outbound:
+    """`/stop`: end the running turn; what it has shown stays, marked as cut."""
+    running = desk.dispatcher.running(call.session.id)
+    if running is None:
+        raise UserError("nothing-to-stop")
+    await _demand_asker(running.author_key, call, desk)
+    if not desk.dispatcher.interrupt(call.session.id, Interruption.STOP):
+        raise UserError("nothing-to-stop")
+    return desk.say("stopped", call)
+
+
+async def status(call: Call, desk: Desk) -> Outbound:
+    """`/status`: how things stand in this session; nothing of the host, of other places or of keys (X13)."""
+    reply, count = await desk.db.read(_read_status, call)
+    persona = desk.library.get(call.persona_id)
+    is_running = desk.dispatcher.is_running(call.session.id)
+    waiting = desk.dispatcher.waiting_count(call.session.id)
+    lines = [
+        desk.text("status-persona", call.locale, persona=persona.name)
+        if persona
+        else desk.text("status-nobody", call.locale),
+        desk.text("status-model", call.locale, model=desk.models.effective(call.settings.values.model)),
+        desk.text("status-running", call.locale, waiting=waiting)
+        if is_running
+        else desk.text("status-idle", call.locale),
+        desk.text(f"status-answer-{_state_of(reply)}", call.locale),
+        desk.text("status-messages", call.locale, count=count),
+    ]
+    return Outbound(text="\n".join(f"- {line}" for line in lines))
+
+
+def _read_status(tx: Tx, call: Call) -> tuple[LastReply | None, int]:
+    count = window.count_window(tx, call.session.id, call.conversation_id)
+    return replies.last_reply(tx, call.conversation_id), count
+
+
+def _state_of(reply: LastReply | None) -> str:
+    if reply is None:
+        return "none"
+    return reply.state.value if reply.kind is MessageKind.REPLY else "failed"
+
+
+CONVERSATION_COMMANDS = (
+    Command(spec=CommandSpec(path=("reset",), manages=True), run=reset),
+    Command(spec=CommandSpec(path=("retry",)), run=retry),
+    Command(spec=CommandSpec(path=("undo",)), run=undo),
+    Command(spec=CommandSpec(path=("continue",)), run=go_on),
+    Command(spec=CommandSpec(path=("stop",)), run=stop),
+    Command(spec=CommandSpec(path=("status",), ephemeral=True), run=status),
+)

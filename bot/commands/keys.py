@@ -1,0 +1,184 @@
+"""What `/session set KEY VALUE` understands: the spellings of keys, their values, and which values go together.
+
+Knows no store; every refusal names the remedy.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Collection
+from typing import Any, get_args
+from zoneinfo import available_timezones
+
+from pydantic import ValidationError
+
+from bot.commands.command import Call, Desk
+from bot.errors import UserError
+from bot.overrides import SessionSettings
+from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
+from bot.settings import MIN_BUDGET_TOKENS, PlaceKey, Trigger, output_reserve, place_keys, prompt_budget
+
+NAME = "name"
+"""The session's label, which is no key: it belongs to one session and is not inherited."""
+
+SHOWN_CHARS = 80
+"""Characters shown of one value; a place's own rules may be pages long."""
+
+
+def find_key(typed: str) -> PlaceKey:
+    """The key that somebody means: `summary.idle_seconds`, `summary_idle_seconds` and `SUMMARY__IDLE_SECONDS` are one.
+
+    Raises:
+        UserError: there is no such key; names near ones.
+    """
+    by_spelling = {_spelled(name): key for name, key in place_keys().items()}
+    key = by_spelling.get(_spelled(typed))
+    if key is None:
+        near = difflib.get_close_matches(_spelled(typed)[:100], by_spelling, n=3, cutoff=0.5)
+        names = [by_spelling[spelling].name for spelling in near] or [*place_keys()][:3]
+        raise UserError("session-key-unknown", key=typed, near=", ".join(names))
+    return key
+
+
+def _spelled(name: str) -> str:
+    return re.sub(r"[._-]+", "_", name.strip().lower())
+
+
+async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
+    """The value that somebody means for a key.
+
+    Raises:
+        UserError: it is no such value; says what the key takes.
+    """
+    match key.name:
+        case "model":
+            return await desk.models.resolve(typed, desk.models.effective(call.settings.values.model))
+        case "persona":
+            persona = find_persona(desk.library, typed)
+            return persona.id if persona else NO_PERSONA
+        case "language":
+            return _language(typed, desk)
+    try:
+        value = key.parse(typed)
+    except ValidationError:
+        raise _refusal(key, typed) from None
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _refusal(key, typed)
+    return value
+
+
+def find_persona(library: PersonaLibrary, typed: str) -> Persona | None:
+    """The persona that somebody means; nobody for `none`.
+
+    Raises:
+        UserError: several have that name, or none has; names ids.
+    """
+    if fold(typed) == NO_PERSONA:
+        return None
+    match library.find(typed):
+        case Persona() as persona:
+            return persona
+        case Ambiguous(matches=matches):
+            ids = ", ".join(persona.id for persona in matches)
+            raise UserError("persona-ambiguous", persona=typed, ids=ids)
+    near = library.near(typed) or [persona.id for persona in library.personas][:3]
+    raise UserError("persona-unknown", persona=typed, near=", ".join(near) or NO_PERSONA)
+
+
+def _language(typed: str, desk: Desk) -> str:
+    locales = desk.catalogue.locales
+    wanted = typed.replace("_", "-").lower()
+    if wanted == "auto" or wanted.partition("-")[0] in {locale.partition("-")[0].lower() for locale in locales}:
+        return wanted
+    raise UserError("session-value-choice", key="language", value=typed, choices=", ".join(("auto", *locales)))
+
+
+def _refusal(key: PlaceKey, typed: str) -> UserError:
+    if key.choices:
+        return UserError("session-value-choice", key=key.name, value=typed, choices=", ".join(key.choices))
+    if key.name == "timezone":
+        near = difflib.get_close_matches(typed[:100], available_timezones(), n=3, cutoff=0.5)
+        return UserError("session-value-zone", value=typed, near=", ".join(near) or "Europe/Berlin, Asia/Shanghai")
+    low, high = _bounds(key)
+    if float not in (key.field.annotation, *get_args(key.field.annotation)):
+        return UserError("session-value-whole", key=key.name, value=typed, low=low)
+    if high is not None:
+        return UserError("session-value-between", key=key.name, value=typed, low=low, high=high)
+    return UserError("session-value-number", key=key.name, value=typed, low=low)
+
+
+def _bounds(key: PlaceKey) -> tuple[int, int | None]:
+    limits = {
+        name: int(getattr(limit, name))
+        for limit in key.field.metadata
+        for name in ("ge", "gt", "le")
+        if hasattr(limit, name)
+    }
+    return limits.get("ge", limits.get("gt", 0)), limits.get("le")
+
+
+def demand_sound(settings: SessionSettings, changed: Collection[str], desk: Desk) -> None:
+    """Check what only the whole can tell, as far as the changed keys have a part in it.
+
+    Raises:
+        UserError: two values do not go together, or too little room is left for a prompt.
+    """
+    if {"summary__trigger__type", "summary__trigger__value"} & set(changed):
+        _demand_trigger(settings.values.summary.trigger)
+    if {"context_tokens", "max_output_tokens", "model"} & set(changed):
+        _demand_budget(settings, desk)
+
+
+def _demand_trigger(trigger: Trigger) -> None:
+    try:
+        Trigger.model_validate(trigger.model_dump())
+    except ValidationError:
+        value = "" if trigger.value is None else f"{trigger.value:g}"
+        raise UserError("session-trigger-unsound", type=trigger.type, value=value or "–") from None
+
+
+def _demand_budget(settings: SessionSettings, desk: Desk) -> None:
+    limits = desk.limits(desk.models.effective(settings.values.model))
+    window = min(filter(None, (limits.context_window, settings.values.context_tokens)))
+    reserve = min(output_reserve(window, settings.values.max_output_tokens), limits.max_output_tokens or window)
+    budget = prompt_budget(desk.settings, window, reserve)
+    if budget < MIN_BUDGET_TOKENS:
+        usable = int(window * desk.settings.trim_threshold_ratio)
+        margin = usable - reserve - budget
+        raise UserError(
+            "session-budget", window=usable, reserve=reserve, margin=margin, budget=budget, least=MIN_BUDGET_TOKENS
+        )
+
+
+def shown(value: object) -> str:
+    """A value as people read and type it; "" for none."""
+    match value:
+        case None:
+            return ""
+        case bool():
+            return "on" if value else "off"
+        case float():
+            return f"{value:g}"
+        case tuple() | list():
+            text = ", ".join(map(str, value))
+        case _:
+            text = " ".join(str(value).split())
+    return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+
+
+def suggest_keys(typed: str) -> list[str]:
+    """Keys that a beginning may mean: those that start with it, then those that have it in them."""
+    wanted = _spelled(typed)
+    names = [name for name in (*place_keys(), NAME) if wanted in _spelled(name)]
+    return sorted(names, key=lambda name: not _spelled(name).startswith(wanted))
+
+
+def suggest_values(typed: str, desk: Desk) -> list[str]:
+    """Values that some key takes: the words of closed sets, languages, and from two letters on time zones."""
+    words = [choice for key in place_keys().values() for choice in key.choices]
+    zones = sorted(available_timezones()) if len(typed) > 1 else []
+    wanted = typed.casefold()
+    offered = dict.fromkeys((*words, *desk.catalogue.locales, *zones))
+    return [value for value in offered if wanted in value.casefold()]

@@ -1,0 +1,108 @@
+"""/persona: who can speak here, who does, and the switch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.chat import ChannelRef, CommandSpec, OptionSpec, Outbound
+from bot.commands import changes
+from bot.commands.changes import Changes, Reach
+from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.keys import find_persona
+from bot.commands.pages import KEYWORD, PAGE, page_of, paged
+from bot.errors import UserError
+from bot.personas.library import NO_PERSONA, Persona, PersonaLibrary
+
+NOTE_CHARS = 90
+"""Characters of a card's notes shown in a list."""
+NOTES_CHARS = 1_000
+"""Characters of a card's notes shown with the persona itself."""
+
+
+async def list_personas(call: Call, desk: Desk) -> Outbound:
+    """`/persona [keyword] [-p page]`."""
+    keyword = call.options.get("keyword", "")
+    found = desk.library.search(keyword)
+    if not found:
+        near = ", ".join(desk.library.near(keyword)) or NO_PERSONA
+        raise UserError("persona-none-found", keyword=keyword, near=near)
+    page = page_of(found, call)
+    lines = [_line(persona, persona.id == call.persona_id) for persona in page.entries]
+    return paged(desk.text("persona-list", call.locale, count=len(found)), lines, page, "persona list", call, desk)
+
+
+def _line(persona: Persona, is_active: bool) -> str:
+    name = inert(persona.name)
+    tags = [persona.language, *persona.card.tags] if persona.language else persona.card.tags
+    note = _cut(persona.card.creator_notes or ", ".join(tags), NOTE_CHARS)
+    mark = " ✅" if is_active else ""
+    return f"**{name}** ({persona.id}){mark}" + (f" – {inert(note)}" if note else "")
+
+
+async def use_persona(call: Call, desk: Desk) -> None:
+    """`/persona use NAME`: switch at once; a persona who is new here greets."""
+    persona = find_persona(desk.library, call.options["persona"])
+    chosen = Changes(set={"persona": persona.id if persona else NO_PERSONA})
+    now = await changes.make(chosen, Reach.HERE, call, desk)
+    if persona is None:
+        await call.answer(desk.say("persona-nobody", call))
+        return
+    await call.answer(desk.say("persona-speaks", call, persona=persona.name))
+    if now.is_fresh:
+        user = call.inbound.author.name
+        await desk.greeter.greet(now.session, now.conversation_id, persona, user=user, position=call.message_id)
+
+
+async def show_persona(call: Call, desk: Desk) -> Outbound:
+    """`/persona info [NAME]`: what people may know of a card, the one in use by default."""
+    typed = call.options.get("persona")
+    persona = find_persona(desk.library, typed) if typed else desk.library.get(call.persona_id)
+    if persona is None:
+        return desk.say("persona-nobody", call)
+    card = persona.card
+    facts = {
+        "persona-info-language": persona.language,
+        "persona-info-tags": ", ".join(card.tags),
+        "persona-info-creator": card.creator,
+        "persona-info-version": card.character_version,
+    }
+    lines = [f"- {desk.text(label, call.locale, value=fact)}" for label, fact in facts.items() if fact]
+    pieces = [
+        f"**{inert(persona.name)}** ({persona.id})",
+        inert(_cut(card.creator_notes, NOTES_CHARS)),
+        "\n".join(lines),
+    ]
+    return Outbound(text="\n\n".join(piece for piece in pieces if piece))
+
+
+def _cut(text: str, length: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else line[:length].rstrip() + "…"
+
+
+async def suggest_personas(desk: Desk, _channel: ChannelRef, _option: str, typed: str) -> Sequence[str]:
+    """Personas by what is typed of them, under names that `use` understands."""
+    found = [_unmistakable(desk.library, persona) for persona in desk.library.search(typed)]
+    return [*found, NO_PERSONA] if NO_PERSONA.startswith(typed.casefold()) else found
+
+
+def _unmistakable(library: PersonaLibrary, persona: Persona) -> str:
+    return persona.name if library.find(persona.name) is persona and len(persona.name) <= 64 else persona.id
+
+
+PERSONA = OptionSpec(name="persona", rest=True, completes=True)
+CHOSEN_PERSONA = OptionSpec(name="persona", rest=True, required=True, completes=True)
+
+PERSONA_COMMANDS = (
+    Command(spec=CommandSpec(path=("persona", "list"), options=(KEYWORD, PAGE), ephemeral=True), run=list_personas),
+    Command(
+        spec=CommandSpec(path=("persona", "use"), options=(CHOSEN_PERSONA,), manages=True),
+        run=use_persona,
+        suggest=suggest_personas,
+    ),
+    Command(
+        spec=CommandSpec(path=("persona", "info"), options=(PERSONA,), ephemeral=True),
+        run=show_persona,
+        suggest=suggest_personas,
+    ),
+)

@@ -1,0 +1,195 @@
+"""/session: what is in force here and why, changing it, and inheriting it again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from bot.chat import ChannelRef, CommandSpec, OptionKind, OptionSpec, Outbound
+from bot.commands import changes
+from bot.commands.changes import FOR, Changes, Reach, reach_of, source_of
+from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.keys import NAME, find_key, read_value, shown, suggest_keys, suggest_values
+from bot.commands.model import suggest_models
+from bot.commands.persona import suggest_personas
+from bot.errors import UserError
+from bot.opening import persona_for
+from bot.overrides import SessionSettings
+from bot.settings import place_keys
+
+CHOSEN = ("model", "persona", "thinking")
+"""The keys that have flags of their own, and that /session reset means when nothing is named."""
+
+LABEL_CHARS = 100
+"""Ours to choose: a label is for lists."""
+
+
+async def show_session(call: Call, desk: Desk) -> Outbound:
+    """`/session`: who and what answers here, and every changed key with its whole chain."""
+    settings = call.settings
+    persona = persona_for(desk.library, settings.values.persona)
+    effective = {
+        "model": desk.models.effective(settings.values.model),
+        "persona": persona.name if persona else desk.text("persona-none", call.locale),
+        "thinking": shown(settings.values.thinking),
+    }
+    lines = [
+        desk.text(f"session-{name}", call.locale, value=value, source=_source(settings, name, call, desk))
+        for name, value in effective.items()
+    ]
+    channel = call.inbound.channel
+    name = call.session.label or channel.channel_name or channel.place_name
+    heading = desk.text("session-named", call.locale, name=name) if name else desk.text("session-unnamed", call.locale)
+    pieces = [heading, _listed(lines)]
+    if settings.chain:
+        chains = [_chain(key, settings, call, desk) for key in place_keys() if key in settings.chain]
+        pieces += [desk.text("session-changed", call.locale), _listed(chains)]
+    return Outbound(text="\n\n".join(pieces))
+
+
+def _chain(key: str, settings: SessionSettings, call: Call, desk: Desk) -> str:
+    """Every value given for a key, strongest first, with where each comes from."""
+    links = [(source.value, value) for source, value in settings.chain[key]]
+    links.append(("default", desk.resolver.default(key)))
+    return f"`{key}`: " + " › ".join(
+        f"{_value(value, call, desk)} ({desk.text(f'source-{source}', call.locale)})" for source, value in links
+    )
+
+
+def _value(value: object, call: Call, desk: Desk) -> str:
+    return inert(shown(value)) or desk.text("value-empty", call.locale)
+
+
+def _source(settings: SessionSettings, key: str, call: Call, desk: Desk) -> str:
+    return desk.text(f"source-{settings.source(key).value}", call.locale)
+
+
+def _listed(lines: Sequence[str]) -> str:
+    return "\n".join(f"- {line}" for line in lines)
+
+
+async def set_session(call: Call, desk: Desk) -> Outbound:
+    """`/session set`: every value is checked before any is stored."""
+    reach = reach_of(call)
+    typed, label = _typed_values(call)
+    if label is not None and reach is not Reach.HERE:
+        raise UserError("session-name-is-here")
+    values = {name: await read_value(place_keys()[name], text, call, desk) for name, text in typed.items()}
+    if not values and label is None:
+        raise UserError("session-set-nothing")
+    now = await changes.make(Changes(set=values, label=label), reach, call, desk)
+    lines = [f"`{name}` = {_value(value, call, desk)}" for name, value in values.items()]
+    if label is not None:
+        lines.append(desk.text("session-name-set", call.locale, name=label))
+    own = source_of(reach, call.inbound.channel)
+    lines += [
+        desk.text("session-masked", call.locale, key=name, source=_source(now.settings, name, call, desk))
+        for name in values
+        if now.settings.source(name) is not own
+    ]
+    return Outbound(text=f"{desk.text(f'session-set-{own.value}', call.locale)}\n\n{_listed(lines)}")
+
+
+def _typed_values(call: Call) -> tuple[dict[str, str], str | None]:
+    """What is to be set, as typed: by the name of the key, and the label."""
+    options = call.options
+    typed = {name: options[name] for name in CHOSEN if name in options}
+    label = options.get(NAME)
+    key, value = options.get("key"), options.get("value")
+    if key is not None and value is None:
+        raise UserError("session-value-missing", key=NAME if _is_name(key) else find_key(key).name)
+    if key is None and value is not None:
+        raise UserError("session-key-missing", value=value)
+    if key is not None and value is not None:
+        if _is_name(key):
+            label = value
+        else:
+            typed[find_key(key).name] = value
+    return typed, None if label is None else " ".join(label.split())[:LABEL_CHARS]
+
+
+def _is_name(key: str) -> bool:
+    return key.strip().lower() == NAME
+
+
+async def reset_session(call: Call, desk: Desk) -> Outbound:
+    """`/session reset`: let keys be inherited again."""
+    reach, options = reach_of(call), call.options
+    names = [name for name in CHOSEN if name in options]
+    label = None
+    if "key" in options:
+        if _is_name(options["key"]):
+            label = ""
+        else:
+            names.append(find_key(options["key"]).name)
+    if label is not None and reach is not Reach.HERE:
+        raise UserError("session-name-is-here")
+    if not names and label is None:
+        names = [*CHOSEN]
+    now = await changes.make(Changes(unset=tuple(dict.fromkeys(names)), label=label), reach, call, desk)
+    lines = [
+        f"`{name}` = {_effective(name, now.settings, call, desk)} ({_source(now.settings, name, call, desk)})"
+        for name in names
+    ]
+    if label is not None:
+        lines.append(desk.text("session-name-gone", call.locale))
+    return Outbound(text=f"{desk.text('session-reset-done', call.locale)}\n\n{_listed(lines)}")
+
+
+def _effective(name: str, settings: SessionSettings, call: Call, desk: Desk) -> str:
+    """The value in force, an unset model or persona under the name of what is used then."""
+    value: Any = settings.values
+    for part in place_keys()[name].path:
+        value = getattr(value, part)
+    if name == "model":
+        value = desk.models.effective(value)
+    elif name == "persona" and (persona := persona_for(desk.library, value)):
+        value = persona.name
+    return _value(value, call, desk)
+
+
+async def suggest(desk: Desk, channel: ChannelRef, option: str, typed: str) -> Sequence[str]:
+    """Values for the options of set and reset."""
+    match option:
+        case "model":
+            return await suggest_models(desk, channel, option, typed)
+        case "persona":
+            return await suggest_personas(desk, channel, option, typed)
+        case "key":
+            return suggest_keys(typed)
+        case _:
+            return suggest_values(typed, desk)
+
+
+KEY = OptionSpec(name="key", completes=True)
+
+SET_OPTIONS = (
+    KEY,
+    OptionSpec(name="value", rest=True, completes=True),
+    OptionSpec(name="model", flag="-m", completes=True),
+    OptionSpec(name="persona", flag="-p", completes=True),
+    OptionSpec(name="thinking", kind=OptionKind.CHOICE, flag="-t", choices=("on", "off")),
+    OptionSpec(name=NAME, flag="-n", rest=True),
+    FOR,
+)
+RESET_OPTIONS = (
+    KEY,
+    OptionSpec(name="model", kind=OptionKind.SWITCH, flag="-m"),
+    OptionSpec(name="persona", kind=OptionKind.SWITCH, flag="-p"),
+    OptionSpec(name="thinking", kind=OptionKind.SWITCH, flag="-t"),
+    FOR,
+)
+
+SESSION_COMMANDS = (
+    Command(spec=CommandSpec(path=("session", "show"), ephemeral=True), run=show_session),
+    Command(
+        spec=CommandSpec(path=("session", "set"), options=SET_OPTIONS, ephemeral=True, manages=True),
+        run=set_session,
+        suggest=suggest,
+    ),
+    Command(
+        spec=CommandSpec(path=("session", "reset"), options=RESET_OPTIONS, ephemeral=True, manages=True),
+        run=reset_session,
+        suggest=suggest,
+    ),
+)

@@ -85,7 +85,7 @@ def _take_value(spec: CommandSpec, option: OptionSpec, rest: str, tokens: list[r
 
 
 def check_options(spec: CommandSpec, options: Mapping[str, str]) -> dict[str, str]:
-    """The options that the command knows, blank ones left out; both the text form and platforms' menus come through here.
+    """The options that the command knows, blank ones left out; text form and menus both come through here.
 
     Raises:
         UserError: a value outside a choice, a number that is none, or an option that is missing.

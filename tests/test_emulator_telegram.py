@@ -16,6 +16,8 @@ from telegram.error import BadRequest, ChatMigrated, RetryAfter
 from tests.emulators.telegram import After, Json, Pace, TelegramEmulator
 from tests.emulators.telegram.updates import SECRET_HEADER
 
+pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
+
 
 class Client:
     """Calls methods over HTTP and hands back (status, body)."""

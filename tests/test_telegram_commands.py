@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 
 import pytest
 from telegram import Bot
@@ -11,29 +11,9 @@ from telegram import Bot
 from adapters.telegram.commands import languages, menu_commands, publish_menu, to_keyboard
 from adapters.telegram.options import Timeouts
 from adapters.telegram.request import TelegramRequest
-from bot.chat import Author, Button, ChannelRef, CommandMenu, CommandSpec
+from bot.chat import Button
 from tests.emulators.telegram import TelegramEmulator
-
-PATHS = (
-    ("persona", "list"),
-    ("persona", "use"),
-    ("session", "show"),
-    ("session", "set"),
-    ("memory", "fact", "add"),
-    ("reset",),
-)
-
-
-def make_menu(*paths: tuple[str, ...], locales: tuple[str, ...] = ("en", "zh")) -> CommandMenu:
-    async def complete(_c: ChannelRef, _a: Author, _p: tuple[str, ...], _o: str, _t: str) -> Sequence[str]:
-        return ()
-
-    return CommandMenu(
-        specs=tuple(CommandSpec(path=path) for path in paths),
-        translate=lambda message_id, locale: f"{message_id} in {locale}",
-        locales=locales,
-        complete=complete,
-    )
+from tests.emulators.telegram.stage import PATHS, make_menu
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import itertools
 from dataclasses import dataclass, field
 from typing import Any
@@ -79,10 +80,15 @@ class UpdateQueue:
         """Queue an update if the bot wants its kind."""
         if kind not in self.allowed:
             return None
-        update = {"update_id": next(self._ids), kind: payload}
+        update = {"update_id": next(self._ids), kind: copy.deepcopy(payload)}
         self.pending.append(update)
         self.signal.notify()
         return update
+
+    def inject(self, update: dict[str, Any]) -> None:
+        """Queue an update as it is, wanted or not; it gets its id here."""
+        self.pending.append({"update_id": next(self._ids), **update})
+        self.signal.notify()
 
     async def poll(self, *, offset: int, limit: int, timeout_s: float) -> list[dict[str, Any]]:
         """`getUpdates`: confirms below `offset`, wakes early, gives way to a later poller."""

@@ -1,0 +1,136 @@
+"""Files that come with a Telegram message: which are wanted, what they turn into, and the caps on bytes and time."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from adapters.telegram.files import image_type_of, opened, wanted
+from adapters.telegram.options import FileLimits
+from bot.chat import Attachment, AttachmentKind
+from tests.emulators.telegram import TelegramEmulator
+from tests.emulators.telegram.stage import PNG, Stage, parsed
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    async with TelegramEmulator() as telegram:
+        yield Stage(telegram)
+
+
+@pytest.mark.parametrize(
+    ("data", "media_type"),
+    [
+        (PNG, "image/png"),
+        (b"\xff\xd8\xff\xe0", "image/jpeg"),
+        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+        (b"GIF89a", "image/gif"),
+        (b"<html>", None),
+        (b"", None),
+    ],
+)
+def test_an_image_is_known_by_its_magic_bytes(data: bytes, media_type: str | None) -> None:
+    assert image_type_of(data) == media_type
+
+
+def test_the_largest_photo_within_the_cap_is_wanted(stage: Stage) -> None:
+    sizes = [
+        {"file_id": name, "file_unique_id": name, "width": 1, "height": 1, "file_size": size}
+        for name, size in (("small", 10), ("medium", 1000), ("large", 100_000))
+    ]
+    (message,) = parsed(stage.telegram.say(stage.alice, stage.group, photo=sizes))
+    found = wanted(message, FileLimits(image_bytes=5000))
+    assert found is not None
+    assert (found.file_id, found.limit) == ("medium", 5000)
+
+
+@pytest.mark.parametrize(
+    ("name", "media_type", "limit"),
+    [
+        ("notes.txt", "text/plain", 64),
+        ("setup.toml", "application/octet-stream", 64),
+        ("Image_9_1.html", "text/html", 64),
+        ("cat.png", "image/png", 500),
+        ("manual.pdf", "application/pdf", None),
+    ],
+)
+def test_texts_and_images_are_wanted_and_nothing_else(
+    stage: Stage, name: str, media_type: str, limit: int | None
+) -> None:
+    (message,) = parsed(stage.telegram.say(stage.alice, stage.group, **stage.telegram.document(b"x", name, media_type)))
+    found = wanted(message, FileLimits(image_bytes=500, text_bytes=64))
+    assert (found and found.limit) == limit
+
+
+def _file(media_type: str, size: int) -> Attachment:
+    return Attachment(kind=AttachmentKind.OTHER, name="f", media_type=media_type, size=size, note="file f")
+
+
+def test_a_long_text_is_cut_at_a_whole_character_and_says_so() -> None:
+    data = "日本語".encode() * 100
+    file = opened(_file("text/plain", 107_879), data[:101], 100)
+    assert file.kind is AttachmentKind.TEXT
+    assert file.text == ("日本語" * 100)[:33]
+    assert file.note == "first 100 of 107879 bytes"
+
+
+def test_a_short_text_is_whole_and_without_a_mark() -> None:
+    file = opened(_file("text/plain", 0), b"\xef\xbb\xbfhello", 100)
+    assert (file.text, file.note, file.size) == ("hello", "", 8)
+
+
+@pytest.mark.parametrize(
+    ("media_type", "data", "note"),
+    [
+        ("text/plain", b"a\0b", "file f, unreadable"),
+        ("image/jpeg", b"<html>", "file f, unreadable"),
+        ("image/png", PNG + b"x" * 100, "file f, larger than 100 bytes"),
+    ],
+)
+def test_what_is_not_what_it_says_is_only_noted(media_type: str, data: bytes, note: str) -> None:
+    file = opened(_file(media_type, len(data)), data, 100)
+    assert (file.kind, file.note, file.data) == (AttachmentKind.OTHER, note, b"")
+
+
+def test_an_image_sent_as_a_document_is_an_image() -> None:
+    file = opened(_file("application/octet-stream", 5), PNG, 100)
+    assert (file.kind, file.media_type, file.data, file.note) == (AttachmentKind.IMAGE, "image/png", PNG, "")
+
+
+async def test_files_are_fetched_only_where_we_are_addressed(stage: Stage) -> None:
+    async with stage.running() as (_, ears):
+        stage.telegram.say(stage.alice, stage.group, caption="nice, isn't it", **stage.telegram.photo(PNG))
+        stage.telegram.say(stage.alice, stage.group, caption="@FamiliarBot what is it?", **stage.telegram.photo(PNG))
+        heard = await ears.hear(2)
+    assert [inbound.attachments[0].kind for inbound in heard] == [AttachmentKind.OTHER, AttachmentKind.IMAGE]
+    assert len(stage.telegram.calls_of("getFile")) == 1
+
+
+async def test_a_text_file_comes_with_its_beginning_and_a_note(stage: Stage) -> None:
+    data = b"line\n" * 100
+    async with stage.running() as (_, ears):
+        stage.telegram.say(stage.alice, stage.private, **stage.telegram.document(data, "notes.txt", "text/plain"))
+        (inbound,) = await ears.hear(1)
+    (file,) = inbound.attachments
+    assert (file.kind, file.name, file.text) == (AttachmentKind.TEXT, "notes.txt", "line\n" * 20)
+    assert file.note == "first 100 of 500 bytes"
+
+
+async def test_X07_a_file_that_lies_about_its_size_or_never_ends_is_cut_by_real_bytes_and_time(stage: Stage) -> None:
+    lying = stage.telegram.document(b"x" * 100_000, "small.txt", "text/plain", file_size=10)
+    endless = stage.telegram.document(PNG, "endless.png", "image/png")
+    stage.telegram.endless_files.add(endless["document"]["file_id"])
+    silent = stage.telegram.photo(PNG)
+    stage.telegram.fail("getFile", delay_s=30)
+    async with stage.running() as (_, ears):
+        stage.telegram.say(stage.alice, stage.private, **silent)
+        stage.telegram.say(stage.bob, stage.telegram.private(stage.bob), "not kept waiting")
+        await ears.hear(1)
+        assert ears.texts == ["not kept waiting"]
+        stage.telegram.say(stage.alice, stage.private, **lying)
+        stage.telegram.say(stage.alice, stage.private, **endless)
+        late, cut, huge = [inbound.attachments[0] for inbound in (await ears.hear(4))[1:]]
+    assert (late.kind, late.note) == (AttachmentKind.OTHER, "photo, 90×90, could not be fetched")
+    assert (cut.kind, cut.text, cut.note) == (AttachmentKind.TEXT, "x" * 100, "first 100 of 101 bytes")
+    assert (huge.kind, huge.data) == (AttachmentKind.OTHER, b"")

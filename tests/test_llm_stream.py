@@ -1,16 +1,17 @@
-"""The filters between a model's output and what people see: right for whole texts, equal for every chunking."""
+"""Labels, echoes, role-play and loops are filtered out of answers, the same for every chunking."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Protocol
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.llm.reasoning import ReasoningFilter, split_reasoning
+from bot.llm.reasoning import ReasoningFilter
 from bot.llm.stream import clean_reply, reply_filter
 
 
@@ -25,7 +26,7 @@ def shown(piecewise: Filter, pieces: Sequence[str]) -> list[str]:
 
 def cut(text: str, borders: Sequence[int]) -> list[str]:
     places = sorted({border % (len(text) + 1) for border in borders} | {0, len(text)})
-    return [text[start:end] for start, end in zip(places, places[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(places)]
 
 
 BORDERS = st.lists(st.integers(0, 10_000), max_size=40)
@@ -33,83 +34,6 @@ BORDERS = st.lists(st.integers(0, 10_000), max_size=40)
 
 def texts_of(*fragments: str) -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(fragments) | st.text(max_size=4), max_size=14).map("".join)
-
-
-# Reasoning
-
-
-@pytest.mark.parametrize(
-    ("text", "visible", "reasoning"),
-    [
-        ("Hello!", "Hello!", ""),
-        ("<think>plan</think>Hello!", "Hello!", "plan"),
-        ("<thinking>\nplan\n</thinking>\n\nHello!", "Hello!", "plan"),
-        ("<THINK>plan</Think>Hello!", "Hello!", "plan"),
-        ("[THINK]plan[/THINK]Hello!", "Hello!", "plan"),
-        ("<think></think>\n\nHello!", "Hello!", ""),
-        ("Hello <think>plan</think>there", "Hello there", "plan"),
-        ("<think>a</think>Hi<think>b</think>!", "Hi!", "ab"),
-        ("<think>never closed", "", "never closed"),
-        ("Well</think>", "", "Well"),
-        ("<think>a</think>Hi</think>", "Hi", "a"),
-        ("1 < 2 and [so on] <thin", "1 < 2 and [so on] <thin", ""),
-        ("Strip `<think>` with:\n```\nre.sub('</think>', '')\n```\nDone", None, ""),
-        ("It`s fine\n<think>plan</think>Hi", "It`s fine\nHi", "plan"),
-        ("", "", ""),
-    ],
-)
-def test_reasoning_is_kept_apart_from_what_is_said(text: str, visible: str | None, reasoning: str) -> None:
-    assert split_reasoning(text) == (text if visible is None else visible, reasoning)
-
-
-def test_L03_text_before_a_lone_closing_tag_is_reasoning() -> None:
-    assert split_reasoning("plan the reply…</think>Hello!") == ("Hello!", "plan the reply…")
-
-
-def test_L03_a_model_known_to_think_first_shows_nothing_of_it() -> None:
-    held = ReasoningFilter(hold=True)
-    assert [held.feed("plan the "), held.feed("reply…</thi"), held.feed("nk>Hello"), held.feed("!")] == [
-        "", "", "Hello", "!"
-    ]  # fmt: skip
-    assert held.unopened
-    assert not held.retracted
-
-
-def test_L03_an_unknown_model_is_caught_late_and_says_so() -> None:
-    caught = ReasoningFilter()
-    assert shown(caught, ["plan", "</think>", "Hello!"]) == ["plan", "", "Hello!", ""]
-    assert caught.retracted
-    assert (caught.text, caught.reasoning) == ("Hello!", "plan")
-
-
-def test_L04_tags_cut_over_chunks_never_leak() -> None:
-    assert shown(ReasoningFilter(), ["<thi", "nk>secret</th", "ink>", "Hi"]) == ["", "", "", "Hi", ""]
-
-
-def test_a_server_that_splits_reasoning_off_ends_the_holding() -> None:
-    held = ReasoningFilter(hold=True)
-    held.feed("Hel")
-    assert held.settle() + held.feed("lo") == "Hello"
-
-
-THOUGHTS = texts_of("<think>", "</think>", "<thinking>", "</thinking>", "<", "</thi", "`", "```", "\n", " ", "hm", "[")
-
-
-@given(THOUGHTS, BORDERS, st.booleans())
-def test_reasoning_comes_out_the_same_for_every_chunking(text: str, borders: list[int], hold: bool) -> None:
-    piecewise = ReasoningFilter(hold=hold)
-    pieces = shown(piecewise, cut(text, borders))
-    assert (piecewise.text, piecewise.reasoning) == split_reasoning(text)
-    if not piecewise.retracted:
-        assert "".join(pieces) == piecewise.text
-
-
-@given(st.text(alphabet="abc <>/`\n", max_size=30))
-def test_text_without_tags_is_shown_whole_and_at_once(text: str) -> None:
-    assert split_reasoning(text) == (text.lstrip(), "")
-    first = text.lstrip()[:1]
-    if first and first not in "<`":
-        assert ReasoningFilter().feed(first) == first
 
 
 # Labels, echoes and role-play
@@ -212,7 +136,8 @@ def test_a_label_is_held_for_64_characters_at_most() -> None:
 
 LINES = texts_of(
     "Luna", "luna:", "**Luna:**", "[Luna]: ", "Alice", "Alice: ", "**", "*", "\n", "\n\n", " ", ":", "[10:01] ",
-    "[2026-11-01 10:01] ", "(replying to Bob) ", "(replying", "[replying to Bob: hi]\n", "```", "`", "Hi", "hello there. ",
+    "[2026-11-01 10:01] ", "(replying to Bob) ", "(replying", "[replying to Bob: hi]\n",
+    "```", "`", "Hi", "hello there. ",
 )  # fmt: skip
 
 

@@ -170,7 +170,7 @@ def _names(refusal: Refusal, key: str) -> bool:
     """Whether the refusal says that this parameter is not taken."""
     if _REFUSED_CODES.isdisjoint(refusal.codes) and not _REFUSED.search(refusal.message):
         return False
-    if not API_KEYS.isdisjoint(refusal.path):
+    if key in refusal.path or not API_KEYS.isdisjoint(refusal.path):
         return key in refusal.path
     word = re.escape(key)
     if key in _ORDINARY:

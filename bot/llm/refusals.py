@@ -16,7 +16,7 @@ from bot.llm.model import ContextTooLong, ModelError, ModelRefused, ModelUnreach
 
 _LONGEST = 300  # characters of a server's message that are passed on
 _SHORTEST_SECRET = 4  # characters; a shorter key would blank ordinary words
-_DEEPEST = 6  # levels of an error body that are read
+_DEEPEST = 8  # levels of an error body that are read
 
 # Keys that lead to words. The rest is skipped: pydantic's "input" repeats what people wrote.
 _WORDS = ("error", "errors", "message", "msg", "detail", "details", "description", "reason", "metadata", "raw", "title")
@@ -24,43 +24,40 @@ _CODES = ("code", "type", "status")
 _PATHS = ("param", "loc")
 _COUNTS = ("n_ctx", "n_prompt_tokens")
 
-# How servers say that the prompt does not fit, with the numbers where they give them (M17).
+# How servers say that the prompt does not fit: first the sentences with numbers, then those without (M17).
 _OVERFLOWS = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
-        # llama.cpp, old without and new with counts in the sentence
+        # llama.cpp; OpenAI, vLLM, DeepSeek, OpenRouter, SGLang
         r"request \((?P<given>\d+) tokens\) exceeds the available context size \((?P<limit>\d+) tokens\)",
-        r"exceeds? the available context size|exceed_context_size_error",
-        # OpenAI, vLLM, DeepSeek, OpenRouter, SGLang
         r"maximum context length (?:is|of) (?P<limit>\d+) tokens?.{0,60}?(?:requested|resulted in|has|total of)"
         r"\D{0,20}(?P<given>\d+)",
-        r"maximum context length|context_length_exceeded|exceeds? the (?:model's )?context (?:window|length)",
         r"input tokens exceed the configured limit of (?P<limit>\d+) tokens.{0,60}?(?P<given>\d+) tokens",
         r"\(length (?P<given>\d+)\).{0,40}longer than the maximum model length of (?P<limit>\d+)",
         r"\((?P<given>\d+) tokens\) is longer than the model's context length \((?P<limit>\d+)",
-        # Anthropic and Bedrock
+        # Anthropic; Gemini
         r"prompt is too long: (?P<given>\d+) tokens > (?P<limit>\d+)",
         r"exceed context limit: (?P<given>\d+) \+ \d+ > (?P<limit>\d+)",
-        r"(?:prompt|input) is too long",
-        # Gemini
         r"token count \((?P<given>\d+)\) exceeds the maximum number of tokens allowed \((?P<limit>\d+)\)",
-        # Mistral, xAI, Moonshot, Copilot, Cohere, Cerebras
+        # Mistral, xAI, Moonshot, Copilot, Cohere, Cerebras, Qwen
         r"contains (?P<given>\d+) tokens.{0,40}too large for model with (?P<limit>\d+)",
         r"maximum prompt length is (?P<limit>\d+).{0,40}contains (?P<given>\d+)",
         r"exceeded model token limit: (?P<limit>\d+)(?: \(requested: (?P<given>\d+)\))?",
         r"token count of (?P<given>\d+) exceeds the limit of (?P<limit>\d+)",
         r"cannot exceed (?P<limit>\d+) - received (?P<given>\d+)",
         r"current length is (?P<given>\d+) while limit is (?P<limit>\d+)",
-        # Text Generation Inference, Together
+        r"range of input length should be \[\d+, (?P<limit>\d+)\]",
+        # Text Generation Inference, Together; LM Studio, exllama, llama-cpp-python
         r"must be <= (?P<limit>\d+)\. Given: (?P<given>\d+) `inputs` tokens",
         r"`?inputs`? tokens \+ `?max_new_tokens`? must be <= (?P<limit>\d+)",
-        # LM Studio, exllama, GLM, Qwen, MiniMax, llama-cpp-python
         r"keep the first (?P<given>\d+) tokens.{0,120}context length of only (?P<limit>\d+)",
-        r"greater than the context length|context (?:length|window|size) exceed|context window exceeds",
         r"prompt length (?P<given>\d+) is greater than max_seq_len (?P<limit>\d+)",
         r"requested tokens \((?P<given>\d+)\) exceed context window of (?P<limit>\d+)",
-        r"prompt exceeds max length|range of input length should be \[\d+, (?P<limit>\d+)\]",
-        r"reduce the length of the (?:messages|input|prompt)",
+        # Without numbers
+        r"context_length_exceeded|exceed_context_size_error|maximum context length|available context size",
+        r"exceeds? the (?:model's )?context (?:window|length)|context (?:length|window|size) exceed|"
+        r"context window exceeds|greater than the context length",
+        r"(?:prompt|input) is too long|prompt exceeds max length|reduce the length of the (?:messages|input|prompt)",
     )
 )
 

@@ -4,6 +4,7 @@ from tests.emulators.openai.emulator import OpenAIEmulator
 from tests.emulators.openai.script import (
     DONE,
     Call,
+    Chooser,
     Cut,
     Pause,
     Plain,
@@ -25,6 +26,7 @@ from tests.emulators.openai.script import (
 __all__ = [
     "DONE",
     "Call",
+    "Chooser",
     "Cut",
     "OpenAIEmulator",
     "Pause",

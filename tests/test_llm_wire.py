@@ -1,0 +1,73 @@
+"""Requests are shaped to the API and to what a model cannot take."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.llm.model import ModelMessage, ModelRequest
+from bot.llm.quirks import Quirk
+from bot.llm.wire import OPENING_NOTE, chat_body
+from tests.emulators.openai.harness import CALL, EVERYTHING, assistant, system, tool, user
+
+
+def body_of(request: ModelRequest = EVERYTHING, *quirks: Quirk) -> dict[str, Any]:
+    return chat_body(request, "scripted", frozenset(quirks), output_limit=100, replay_field="reasoning_content")
+
+
+@pytest.mark.parametrize("quirk", [quirk for quirk in Quirk if quirk not in (Quirk.NEEDS_ROOM, Quirk.THINKS_UNOPENED)])
+def test_each_quirk_takes_away_what_it_is_about(quirk: Quirk) -> None:
+    """Otherwise the same refusal would teach it again and again."""
+    needed = {Quirk.NO_JSON_OBJECT: (Quirk.NO_JSON_SCHEMA,)}.get(quirk, ())
+    before = body_of(EVERYTHING, *needed)
+    assert body_of(EVERYTHING, *needed, quirk) != before
+
+
+def test_L17_only_names_that_the_api_takes_are_sent() -> None:
+    names = ["Alice", "a.b", "José 🎸", "x" * 70, "", "x" * 64]
+    body = body_of(ModelRequest(model="m", messages=tuple(user("Hi", name) for name in names), max_output_tokens=9))
+    assert [message.get("name") for message in body["messages"]] == ["Alice", None, None, None, None, "x" * 64]
+
+
+def test_L25_only_known_keys_are_sent() -> None:
+    known = {"role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content"}
+    assert {key for message in body_of()["messages"] for key in message} <= known
+
+
+def test_parameters_cannot_replace_what_the_request_says() -> None:
+    odd = {"model": "other", "messages": [], "stream": False, "max_tokens": 1, "seed": 7}
+    request = ModelRequest(model="m", messages=(user("Hi"),), max_output_tokens=9, parameters=odd)
+    body = body_of(request)
+    assert (body["model"], body["stream"], body["max_tokens"], body["seed"]) == ("scripted", True, 100, 7)
+    assert len(body["messages"]) == 1
+
+
+def shaped(quirk: Quirk, *messages: ModelMessage) -> list[tuple[str, str]]:
+    body = body_of(ModelRequest(model="m", messages=messages, max_output_tokens=9), quirk)
+    return [(message["role"], message["content"]) for message in body["messages"]]
+
+
+def test_L07_a_greeting_before_the_first_user_keeps_its_place() -> None:
+    assert shaped(Quirk.NO_SYSTEM, system("S"), assistant("Hello"), user("Hi"), system("note")) == [
+        ("user", "S"), ("assistant", "Hello"), ("user", "Hi"), ("user", "note")
+    ]  # fmt: skip
+    assert shaped(Quirk.NO_SYSTEM, user("Hi")) == [("user", "Hi")]
+
+
+def test_L06_strict_templates_get_a_user_first_and_one_system_message() -> None:
+    assert shaped(
+        Quirk.ALTERNATING, system("S"), system("T"), assistant("Hello"), assistant("again"), user("Hi"), system("note")
+    ) == [("system", "S\n\nT"), ("user", OPENING_NOTE), ("assistant", "Hello\n\nagain"), ("user", "Hi\n\nnote")]
+
+
+def test_L06_names_are_not_doubled_when_the_text_has_them() -> None:
+    assert shaped(Quirk.ALTERNATING, user("Alice: Hi", "Alice"), user("Hi", "Bob"), user("Hm")) == [
+        ("user", "Alice: Hi\n\nBob: Hi\n\nHm")
+    ]
+
+
+def test_tool_rounds_become_notes_where_there_are_no_tools() -> None:
+    assert shaped(Quirk.NO_TOOLS, user("time?"), assistant("Wait.", CALL), tool("noon", "c1"), assistant("", CALL)) == [
+        ("user", "time?"), ("assistant", "Wait."), ("user", "[result of clock: noon]")
+    ]  # fmt: skip

@@ -80,12 +80,8 @@ class TelegramTransport:
         self._thread = int(channel.thread) if channel.thread else None
         self._reply_to, self._pressed, self._max_parts = reply_to, pressed, max_parts
         self._draft_id = secrets.randbelow(2**31 - 1) + 1
-        self._may_draft = channel.is_dm and pressed is None
-
-    @property
-    def drafts(self) -> bool:
+        self.drafts = channel.is_dm and pressed is None and outbox.takes_drafts
         """Private chats stream by drafts, while the server takes them."""
-        return self._may_draft and self._outbox.takes_drafts
 
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
         """The messages for a text; one that needs more than are allowed ends in a file with all of it."""
@@ -121,7 +117,7 @@ class TelegramTransport:
         except Refused as refusal:
             if not is_about_drafts(refusal.__cause__):
                 raise
-            self._outbox.takes_drafts = False
+            self.drafts = self._outbox.takes_drafts = False
 
     async def delete(self, message_id: str) -> None:
         """Remove a message of this reply; one that is gone is fine."""

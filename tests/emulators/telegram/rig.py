@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from adapters.telegram.inbound import Pressed
@@ -20,11 +21,15 @@ class Rig:
     telegram: TelegramEmulator
     request: TelegramRequest
     now: float = 1000.0
+    clock: Callable[[], float] | None = None
+    """Instead of `now`."""
     moves: list[tuple[int, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.outbox = Outbox(
-            self.request.make_bot(), moved=lambda old, new: self.moves.append((old, new)), clock=lambda: self.now
+            self.request.make_bot(),
+            moved=lambda old, new: self.moves.append((old, new)),
+            clock=self.clock or (lambda: self.now),
         )
         self.alice = self.telegram.user("Alice")
         self.private = self.telegram.private(self.alice)

@@ -22,11 +22,7 @@ from bot.llm.model import (
 from bot.llm.quirks import Quirk
 from bot.llm.reasoning import ReasoningFilter, split_reasoning
 from bot.llm.wire import ThinkingStyle
-from tests.emulators.openai import (
-    Call,
-    Say,
-    errors,
-)
+from tests.emulators.openai import Call, Reply, Request, Say, errors
 from tests.emulators.openai.harness import asks, bench
 
 CLOCK = ToolSpec(name="clock", description="tells the time", parameters={"type": "object", "properties": {}})
@@ -195,6 +191,16 @@ async def test_L18_when_the_larger_attempt_fails_the_first_answer_stands() -> No
         _, completion = await it.ask(asks())
     assert (completion.text, completion.finish) == ("", Finish.LENGTH)
     assert it.saved == []
+
+
+async def test_L18_room_that_does_not_fit_the_window_is_given_up() -> None:
+    def counts_output(request: Request) -> Reply:
+        return errors.context_too_long(8192, 9000) if request.body["max_tokens"] > 1000 else Say(text="Hi")
+
+    async with bench(counts_output) as it:
+        _, completion = await it.ask(asks(thinking=True))
+    assert completion.text == "Hi"
+    assert [request.body["max_tokens"] for request in it.openai.requests] == [2148, 100]
 
 
 async def test_L19_reasoning_goes_back_within_the_tool_round_only() -> None:

@@ -86,6 +86,8 @@ class _Call:
     model: str
     quirks: set[Quirk]
     deadline: float
+    room: int
+    """Tokens that may be added to the output limit for reasoning."""
     tried: list[Quirk] = field(default_factory=list)
     """Quirks that were not known before; remembered once a request passed with them."""
     retries: int = 0
@@ -176,6 +178,7 @@ class OpenAIModel:
             model=model,
             quirks=set(self._quirks.known(provider.endpoint, model)),
             deadline=asyncio.get_running_loop().time() + provider.total_timeout,
+            room=min(REASONING_ROOM, self._catalogue.limits(request.model).context_window // 4),
         )
 
     async def _attempt(self, call: _Call) -> AsyncGenerator[ModelEvent, None]:
@@ -236,6 +239,9 @@ class OpenAIModel:
         Raises:
             ModelError: another attempt is useless, or no longer allowed.
         """
+        if refusal.overflow is not None and _reasons(call) and call.room:
+            call.room = 0  # some servers count the output limit into the window
+            return
         quirk = None
         if not call.has_shown and refusal.overflow is None and len(call.tried) < MOST_ADAPTATIONS:
             quirk = quirk_for(refusal, call.body) or _guess(call, refusal)
@@ -269,10 +275,8 @@ class OpenAIModel:
         return True
 
     def _output_limit(self, call: _Call) -> int:
-        limits, limit = self._catalogue.limits(call.request.model), call.request.max_output_tokens
-        if call.request.thinking or Quirk.NEEDS_ROOM in call.quirks:
-            limit += min(REASONING_ROOM, limits.context_window // 4)
-        return min(limit, limits.max_output_tokens or limit)
+        limit = call.request.max_output_tokens + (call.room if _reasons(call) else 0)
+        return min(limit, self._catalogue.limits(call.request.model).max_output_tokens or limit)
 
     def _note_habits(self, call: _Call, answer: Answer) -> None:
         if answer.reasoning_field:
@@ -299,6 +303,10 @@ class OpenAIModel:
         return round((self._clock() - started) * 1000)
 
 
+def _reasons(call: _Call) -> bool:
+    return call.request.thinking or Quirk.NEEDS_ROOM in call.quirks
+
+
 def _guess(call: _Call, refusal: Refusal) -> Quirk | None:
     """What to try after a server failed twice without a word: some do so for the system role (L07)."""
     has_system = any(message["role"] == "system" for message in call.body["messages"])
@@ -310,7 +318,8 @@ def _read_fault(error: Exception, provider: Provider) -> Refusal:
         case openai.APIStatusError():
             return read_refusal(error.status_code, error.body)
         case openai.APIConnectionError() | aiohttp.ClientError():
-            return Refusal(message=f"no connection to {provider.base_url}: {_root_of(error)!r}")
+            address = provider.base_url.rpartition("@")[2]  # without a password in it
+            return Refusal(message=f"no connection to {address}: {_root_of(error)!r}")
         case openai.APIError() | BrokenAnswer():
             return read_refusal(None, error.body, fallback=str(error))
         case TimeoutError():

@@ -45,6 +45,8 @@ class _Verdict:
     """What is to become of an inbound."""
 
     addressed: bool = False
+    kind: MessageKind = MessageKind.SAID
+    """A command is one also when it is none of ours, or no longer: it reaches no prompt."""
     command: _CommandLine | None = None
     notice: str | None = None
     """A catalogue message that tells why nothing will happen."""
@@ -157,10 +159,10 @@ class Pipeline:
             session,
             inbound,
             NewMessage(
-                kind=MessageKind.SAID if verdict.command is None else MessageKind.COMMAND,
+                kind=verdict.kind,
                 text=text,
                 addressed=verdict.addressed,
-                tokens=self.count(text) if verdict.command is None else 0,
+                tokens=self.count(text) if verdict.kind is MessageKind.SAID else 0,
             ),
             now,
         )
@@ -178,11 +180,11 @@ class Pipeline:
     def _judge(self, inbound: Inbound, settings: SessionSettings) -> _Verdict:
         line = self._command_line(inbound)
         if line is not None:
-            return _Verdict(command=line)
+            return _Verdict(kind=MessageKind.COMMAND, command=line)
         if inbound.kind is not InboundKind.MESSAGE:
-            return _Verdict(notice="command-gone")
+            return _Verdict(kind=MessageKind.COMMAND, notice="command-gone")
         if inbound.text.startswith("/") and inbound.channel.is_dm and inbound.text[1:2].isalpha():
-            return _Verdict(notice="command-unknown")
+            return _Verdict(kind=MessageKind.COMMAND, notice="command-unknown")
         persona = persona_for(self.desk.library, settings.values.persona)
         names = (persona.name, persona.card.name) if persona else ()
         if not should_answer(inbound, settings.values, names, self.rng) or not self.loop_guard.allows(inbound):

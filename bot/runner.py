@@ -169,7 +169,7 @@ class TurnRunner:
 
     async def _end_interrupted(self, run: _Run, stream: ReplyStream, why: Interruption) -> None:
         if run.control.has_shown:
-            parts = await stream.finish(Outbound(text=run.answer.text + CUT_MARK))
+            parts = await stream.finish(Outbound(text=run.answer.text.rstrip() + CUT_MARK))
             await self._settle(run, parts, cut=True)
             return
         await stream.discard()

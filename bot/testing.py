@@ -54,12 +54,14 @@ class ScriptedModel:
 
     def __init__(self, script: Script | Iterable[Reply | str] = ("ok",)) -> None:
         self.requests: list[ModelRequest] = []
+        self.asked = asyncio.Event()
         self.cancelled = 0
         self._script = script if callable(script) else _in_order(list(script))
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Stream the scripted reply in words."""
         self.requests.append(request)
+        self.asked.set()
         reply = self._script(request)
         if isinstance(reply, str):
             reply = Reply(text=reply)
@@ -80,6 +82,13 @@ class ScriptedModel:
 
     async def close(self) -> None:
         """Nothing to release."""
+
+    async def wait_for(self, count: int) -> None:
+        """Wait until so many requests have come."""
+        async with asyncio.timeout(10):
+            while len(self.requests) < count:
+                self.asked.clear()
+                await self.asked.wait()
 
 
 def _in_order(replies: Sequence[Reply | str]) -> Script:

@@ -14,6 +14,7 @@ from bot.app import App, build_app
 from bot.chat import Adapter
 from bot.env import known_names
 from bot.llm.model import Model
+from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
 from bot.store import schema
 from bot.store.database import Database
@@ -63,7 +64,13 @@ async def make_app(database_url: str) -> AsyncIterator[MakeApp]:
     """
     apps: list[App] = []
 
-    async def make(*, model: Model | None = None, adapter: Adapter | None = None, **given: Any) -> App:
+    async def make(
+        *,
+        model: Model | None = None,
+        adapter: Adapter | None = None,
+        library: PersonaLibrary | None = None,
+        **given: Any,
+    ) -> App:
         values: dict[str, Any] = {
             "database_url": database_url,
             "burst_ms": 0,
@@ -71,7 +78,13 @@ async def make_app(database_url: str) -> AsyncIterator[MakeApp]:
         }
         settings = Settings(_env_file=None, **{**values, "model": "test/scripted", **given})
         adapter = adapter or FakeAdapter()
-        app = build_app(settings, model=model or ScriptedModel(), adapters={adapter.platform: adapter}, now=lambda: NOW)
+        app = build_app(
+            settings,
+            model=model or ScriptedModel(),
+            adapters={adapter.platform: adapter},
+            library=library,
+            now=lambda: NOW,
+        )
         apps.append(app)
         await app.start()
         return app

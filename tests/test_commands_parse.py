@@ -1,0 +1,156 @@
+"""The text form of commands: which command a line names, and what its options are."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.chat import CommandSpec, OptionKind, OptionSpec
+from bot.commands import COMMANDS
+from bot.commands.parse import check_options, find_spec, read_options
+from bot.errors import UserError
+
+SPECS = [command.spec for command in COMMANDS]
+SPEC_OF = {spec.name: spec for spec in SPECS}
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "rest"),
+    [
+        ("persona use luna", "persona use", "luna"),
+        ("persona.use luna", "persona use", "luna"),
+        ("persona_use luna", "persona use", "luna"),
+        ("PERSONA Use Luna", "persona use", "Luna"),
+        ("persona\nuse\tluna", "persona use", "luna"),
+        ("  persona   use   luna  moon ", "persona use", "luna  moon"),
+        ("persona", "persona list", ""),
+        ("persona luna", "persona list", "luna"),
+        ("persona list luna", "persona list", "luna"),
+        ("persona list use", "persona list", "use"),
+        ('persona "use"', "persona list", '"use"'),
+        ("persona -p 2", "persona list", "-p 2"),
+        ("persona 苏东坡", "persona list", "苏东坡"),
+        ("session", "session show", ""),
+        ("session.set timezone UTC", "session set", "timezone UTC"),
+        ("session_set -t on", "session set", "-t on"),
+        ("session set timezone Asia/Shanghai", "session set", "timezone Asia/Shanghai"),
+        ("reset", "reset", ""),
+        ("help persona use", "help", "persona use"),
+    ],
+)
+def test_a_line_names_a_command_in_every_spelling(line: str, name: str, rest: str) -> None:
+    parsed = find_spec(line, SPECS)
+    assert parsed is not None
+    assert (parsed.spec.name, parsed.rest) == (name, rest)
+
+
+@pytest.mark.parametrize("line", ["", " ", "...", "nonsense", "personas", "persona_luna", "resets", '"reset"', "重置"])
+def test_other_lines_name_no_command(line: str) -> None:
+    assert find_spec(line, SPECS) is None
+
+
+SET = SPEC_OF["session set"]
+
+
+@pytest.mark.parametrize(
+    ("rest", "options"),
+    [
+        ("", {}),
+        ("timezone Europe/Berlin", {"key": "timezone", "value": "Europe/Berlin"}),
+        ("system_prompt Be  brief, please.", {"key": "system_prompt", "value": "Be  brief, please."}),
+        ("system_prompt Be brief --for place", {"key": "system_prompt", "value": "Be brief", "for": "place"}),
+        ("--for place system_prompt Be brief", {"key": "system_prompt", "value": "Be brief", "for": "place"}),
+        ("system_prompt 说中文，-不要英文", {"key": "system_prompt", "value": "说中文，-不要英文"}),
+        ('system_prompt "say -m and --for"', {"key": "system_prompt", "value": "say -m and --for"}),
+        ("system_prompt “说 -m”", {"key": "system_prompt", "value": "说 -m"}),
+        ("system_prompt use --help and -x", {"key": "system_prompt", "value": "use --help and -x"}),
+        ("context_tokens -5", {"key": "context_tokens", "value": "-5"}),
+        ("-5", {"key": "-5"}),
+        (
+            '-m openai/gpt-5 -p luna -t ON -n "late night"',
+            {"model": "openai/gpt-5", "persona": "luna", "thinking": "on", "name": "late night"},
+        ),
+        ("-n late night -t off", {"name": "late night", "thinking": "off"}),
+        ("-n 深夜 聊天", {"name": "深夜 聊天"}),
+        ("--name late night", {"name": "late night"}),
+        ("--model a/b --persona luna", {"model": "a/b", "persona": "luna"}),
+        ("timezone UTC —for place", {"key": "timezone", "value": "UTC", "for": "place"}),
+        ("timezone UTC -f channel", {"key": "timezone", "value": "UTC", "for": "channel"}),
+        ("--key timezone --value UTC", {"key": "timezone", "value": "UTC"}),
+        ('-n ""', {}),
+        ("-t on -t off", {"thinking": "off"}),
+    ],
+)
+def test_options_are_read_from_a_line(rest: str, options: dict[str, str]) -> None:
+    assert read_options(SET, rest) == options
+
+
+@pytest.mark.parametrize(
+    ("name", "rest", "problem"),
+    [
+        ("session set", "-x", "command-flag-unknown"),
+        ("session set", "--nme late", "command-flag-unknown"),
+        ("session set", "-m", "command-flag-needs-value"),
+        ("session set", "-m -p luna", "command-flag-needs-value"),
+        ("session set", "-t maybe", "command-option-choice"),
+        ("session set", "timezone UTC --for everyone", "command-option-choice"),
+        ("session set", 'timezone "UTC" now', "command-left-over"),
+        ("session reset", "timezone activation", "command-left-over"),
+        ("session show", "now", "command-left-over"),
+        ("persona list", "-p two", "command-option-number"),
+        ("persona list", "-p -1", "command-option-number"),
+        ("persona list", "-p", "command-flag-needs-value"),
+        ("persona use", "", "command-option-missing"),
+        ("persona use", '""', "command-option-missing"),
+        ("reset", "-m", "command-flag-unknown"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_reason(name: str, rest: str, problem: str) -> None:
+    with pytest.raises(UserError) as refusal:
+        read_options(SPEC_OF[name], rest)
+    assert refusal.value.message_id == problem
+
+
+def test_switches_take_no_value() -> None:
+    assert read_options(SPEC_OF["session reset"], "-m timezone -p") == {
+        "model": "true",
+        "persona": "true",
+        "key": "timezone",
+    }
+
+
+@pytest.mark.parametrize(
+    ("given", "checked"),
+    [
+        ({"model": "True", "persona": "false", "thinking": ""}, {"model": "true"}),
+        ({"for": "PLACE", "left over from an older menu": "x"}, {"for": "place"}),
+        ({"key": "  timezone  "}, {"key": "timezone"}),
+    ],
+)
+def test_menus_and_lines_are_checked_alike(given: dict[str, str], checked: dict[str, str]) -> None:
+    assert check_options(SPEC_OF["session reset"], given) == checked
+
+
+LINE = CommandSpec(
+    path=("x",),
+    options=(
+        OptionSpec(name="a"),
+        OptionSpec(name="b", rest=True),
+        OptionSpec(name="s", kind=OptionKind.SWITCH, flag="-s"),
+    ),
+)
+
+
+@given(st.text())
+def test_any_text_is_read_or_refused_in_words(text: str) -> None:
+    find_spec(text, SPECS)
+    with suppress(UserError):
+        assert read_options(LINE, text).keys() <= {"a", "b", "s"}
+
+
+@given(st.from_regex(r"[^\s\"“”\-–—]+( [^\s\"“”\-–—]+)*", fullmatch=True))
+def test_the_rest_of_a_line_is_kept_as_it_was_written(words: str) -> None:
+    assert read_options(LINE, f"first {words}") == {"a": "first", "b": words.strip()}

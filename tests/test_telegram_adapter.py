@@ -44,6 +44,15 @@ async def test_chats_do_not_wait_for_each_other_and_keep_their_order(stage: Stag
     assert ears.texts == ["elsewhere", "slow", "after slow"]
 
 
+async def test_an_update_that_fails_does_not_stop_those_behind_it(stage: Stage) -> None:
+    async with stage.running() as (_, ears):
+        ears.refused.add("boom")
+        for text in ("boom", "after"):
+            stage.telegram.say(stage.alice, stage.private, text)
+        await ears.hear(1)
+    assert ears.texts == ["after"]
+
+
 async def test_T10_updates_of_other_kinds_and_unreadable_ones_are_passed_over_and_confirmed(stage: Stage) -> None:
     news = stage.telegram.group("News", kind="channel")
     post = {"message_id": 1, "date": 1, "chat": news.as_json(), "text": "sentinel-text"}
@@ -74,7 +83,7 @@ async def test_T16_an_album_is_one_inbound_between_its_neighbours(stage: Stage) 
 
 
 async def test_T16_parts_that_come_apart_are_joined_and_a_message_alone_does_not_wait(stage: Stage) -> None:
-    patient = TelegramOptions(album_quiet=timedelta(seconds=0.3), poll_timeout=timedelta(seconds=5))
+    patient = TelegramOptions(album_quiet=timedelta(seconds=0.8), poll_timeout=timedelta(seconds=5))
     async with stage.running(options=patient) as (_, ears):
         for number, caption in enumerate(["look", None]):
             fields = {**stage.telegram.photo(PNG), **({"caption": caption} if caption else {})}

@@ -79,6 +79,8 @@ async def test_every_language_and_scope_gets_its_menu_once(telegram: TelegramEmu
 async def test_a_menu_that_cannot_be_set_stops_nothing(telegram: TelegramEmulator, bot: Bot) -> None:
     telegram.fail("getMyCommands", 502)
     await publish_menu(bot, make_menu(*PATHS))
+    telegram.fail("getMyCommands", 200, body=b'{"ok": true, "result": true}')
+    await publish_menu(bot, make_menu(*PATHS))
     assert telegram.commands == {}
 
 

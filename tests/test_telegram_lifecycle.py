@@ -59,16 +59,11 @@ async def test_S12_a_wrong_token_ends_this_adapter_with_a_remedy_and_without_the
 
 
 async def test_the_start_waits_for_a_server_that_is_down(stage: Stage) -> None:
-    await stage.telegram.go_away()
-    adapter, ears = stage.adapter(), Ears()
+    stage.telegram.fail("getMe", 502, body=b"<html>bad gateway</html>", times=3)
     with capture_logs() as logs:
-        run = asyncio.ensure_future(adapter.run(ears))
-        await asyncio.sleep(0.05)  # a refused connection leaves no event to wait for
-        await stage.telegram.come_back()
-        stage.telegram.say(stage.alice, stage.private, "hello")
-        await ears.hear(1)
-    await adapter.close()
-    await run
+        async with stage.running() as (_, ears):
+            stage.telegram.say(stage.alice, stage.private, "hello")
+            await ears.hear(1)
     events = [entry["event"] for entry in logs]
     assert events[:3] == ["telegram.trouble", "telegram.trouble_over", "telegram.logged_in"]
 
@@ -190,7 +185,7 @@ async def _after_one_step(_: Stage) -> None:
 
 async def _while_the_login_hangs(stage: Stage) -> None:
     stage.telegram.fail("getMe", delay_s=60)
-    await asyncio.sleep(0.05)
+    await stage.telegram.wait_for(lambda: "getMe" in stage.telegram.begun)
 
 
 async def _while_the_server_is_down(stage: Stage) -> None:

@@ -97,10 +97,13 @@ class TelegramAdapter:
     async def stop_listening(self) -> None:
         """Take nothing more, deliver what was taken, and confirm it; replies under way can still be finished."""
         await self._stop()
-        if self._hearing:
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(DRAIN_S):
+        try:
+            async with asyncio.timeout(DRAIN_S):
+                if self._hearing:
                     await self._hearing.drain()
+        except TimeoutError:
+            log.warning("telegram.stopped_before_all_was_delivered")  # what is not confirmed comes again
+            return
         if self._poller:
             await self._poller.confirm()
 

@@ -43,7 +43,7 @@ async def publish_menu(bot: Bot, menu: CommandMenu) -> None:
             for scope in SCOPES:
                 if await bot.get_my_commands(scope, language) != commands:
                     await bot.set_my_commands(commands, scope, language)
-    except TelegramError as error:
+    except (TelegramError, TypeError) as error:  # the latter for a server that answers something else
         log.warning("telegram.menu_not_set", error=str(error))
 
 

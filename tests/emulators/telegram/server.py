@@ -53,6 +53,8 @@ class TelegramEmulator(World):
         self.token, self.drafts = token, drafts
         self.pace: Pace | None = None
         self.draft_pace: Pace | None = None
+        self.begun: list[str] = []
+        """Methods of all calls that came in, ended or not."""
         self.calls: list[Call] = []
         self.faults: list[Fault] = []
         self.mistakes: list[str] = []
@@ -129,6 +131,8 @@ class TelegramEmulator(World):
     async def _call(self, request: web.Request) -> web.StreamResponse:
         name = request.match_info["method"]
         params = await Params.of(request)
+        self.begun.append(name)
+        self.updates.signal.notify()
         fault = take_fault(self.faults, name)
         try:
             if fault:

@@ -15,7 +15,7 @@ from adapters.telegram.adapter import TelegramAdapter
 from adapters.telegram.inbound import to_inbound
 from adapters.telegram.options import BackOff, FileLimits, TelegramOptions, Timeouts
 from adapters.telegram.reading import Me
-from bot.chat import Author, ChannelRef, CommandMenu, CommandSpec, Inbound, Visibility
+from bot.chat import Adapter, Author, ChannelRef, CommandMenu, CommandSpec, Inbound, Visibility
 from bot.tasks import Tasks
 from tests.emulators.telegram.server import TelegramEmulator
 from tests.emulators.telegram.world import Chat, Json
@@ -25,7 +25,7 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 16
 ME = Me(id=4242, username="FamiliarBot")
 """The emulator's bot as it knows itself."""
 QUICK = TelegramOptions(
-    album_quiet=timedelta(milliseconds=60),
+    album_quiet=timedelta(milliseconds=150),
     poll_timeout=timedelta(seconds=5),
     back_off=BackOff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=8)),
     timeouts=Timeouts(connect=1, read=1),
@@ -64,6 +64,8 @@ class Ears:
     inbounds: list[Inbound] = field(default_factory=list)
     hold: dict[str, asyncio.Event] = field(default_factory=dict)
     """Texts whose delivery waits for an event."""
+    refused: set[str] = field(default_factory=set)
+    """Texts whose delivery fails, which a pipeline never does."""
 
     def __post_init__(self) -> None:
         self._heard = asyncio.Event()
@@ -71,6 +73,8 @@ class Ears:
     async def __call__(self, inbound: Inbound) -> None:
         if gate := self.hold.get(inbound.text):
             await gate.wait()
+        if inbound.text in self.refused:
+            raise RuntimeError(inbound.text)
         self.inbounds.append(inbound)
         self._heard.set()
 
@@ -114,7 +118,7 @@ class Stage:
         )
 
     @asynccontextmanager
-    async def running(self, **fields: Any) -> AsyncIterator[tuple[TelegramAdapter, Ears]]:
+    async def running(self, **fields: Any) -> AsyncIterator[tuple[Adapter, Ears]]:
         """An adapter that polls (or listens), and what it hears."""
         adapter, ears = self.adapter(**fields), Ears()
         run = asyncio.ensure_future(adapter.run(ears))

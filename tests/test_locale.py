@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -174,11 +175,18 @@ SPEAKING_CALLS = frozenset({"text", "say", "translate", "UserError"})
 """Functions that take a message id as their first or second argument, by the last part of their name."""
 
 
+@cache
+def code() -> tuple[tuple[Path, ast.AST], ...]:
+    """Every node of the product's code with the file it stands in."""
+    paths = sorted([*(ROOT / "bot").rglob("*.py"), *(ROOT / "adapters").rglob("*.py")])
+    trees = [(path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
+    return tuple((path, node) for path, tree in trees for node in ast.walk(tree))
+
+
 def uses() -> Iterator[Use]:
-    for path in sorted([*(ROOT / "bot").rglob("*.py"), *(ROOT / "adapters").rglob("*.py")]):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and (use := _use(node, path.relative_to(ROOT))):
-                yield use
+    for path, node in code():
+        if isinstance(node, ast.Call) and (use := _use(node, path)):
+            yield use
 
 
 def _use(call: ast.Call, path: Path) -> Use | None:
@@ -208,3 +216,16 @@ def test_every_fact_that_a_text_needs_is_given_where_it_is_spoken() -> None:
         if use.facts is not None and use.message_id in ENGLISH and not facts_of(ENGLISH[use.message_id]) <= use.facts
     ]
     assert not lacking, "pass the facts by keyword:\n" + "\n".join(lacking)
+
+
+def test_every_text_is_spoken_somewhere() -> None:
+    strings = {node.value for _, node in code() if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    beginnings = tuple(
+        str(node.values[0].value)
+        for _, node in code()
+        if isinstance(node, ast.JoinedStr)
+        and isinstance(node.values[0], ast.Constant)
+        and re.fullmatch(r"([a-z]+-)+", str(node.values[0].value))
+    )
+    unspoken = sorted(name for name in ENGLISH if name not in strings and not name.startswith(beginnings))
+    assert not unspoken, f"nothing says these any more, remove them from every file: {unspoken}"

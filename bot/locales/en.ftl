@@ -14,7 +14,6 @@ error-internal = Something broke on my side; it is in the log. Please try again.
 ## Stopping
 
 stopped = Stopped.
-stopped-mark = *(stopped here)*
 nothing-to-stop = Nothing is being answered here right now.
 
 ## Who may do what

@@ -14,7 +14,6 @@ error-internal = 我这边出了故障，已经记在日志里。请再试一次
 ## 停止
 
 stopped = 已停止。
-stopped-mark = *（到此停止）*
 nothing-to-stop = 这里现在没有正在进行的回答。
 
 ## 权限

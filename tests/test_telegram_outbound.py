@@ -121,6 +121,12 @@ async def test_T08_a_thread_that_is_not_found_is_left_out_in_the_same_chat(rig: 
     assert [call.status for call in rig.telegram.calls_of("sendMessage")] == [400, 200]
 
 
+async def test_T08_further_parts_do_not_ask_for_a_lost_thread_again(rig: Rig) -> None:
+    messages = await rig.say(rig.group, "word " * 2000, thread=777)
+    assert len(messages) == 3
+    assert [call.status for call in rig.telegram.calls_of("sendMessage")] == [400, 200, 200, 200]
+
+
 async def test_T09_what_is_sent_to_a_group_that_moved_arrives_at_its_new_id(rig: Rig) -> None:
     old = rig.telegram.group("Club", rig.alice, kind="group")
     new = rig.telegram.migrate(old)

@@ -137,8 +137,11 @@ async def test_a_kept_connection_that_the_server_closed_may_be_tried_again(rig: 
     await rig.telegram.come_back()
 
 
-async def test_an_answer_that_is_none_is_uncertain(rig: Rig) -> None:
-    rig.telegram.fail("sendMessage", 200, body=b"<html>welcome to this hotel's network</html>")
+@pytest.mark.parametrize(
+    "body", [b"<html>welcome to this hotel's network</html>", b'{"ok": true, "result": {"message_id": 5}}']
+)
+async def test_an_answer_that_cannot_be_read_is_uncertain(rig: Rig, body: bytes) -> None:
+    rig.telegram.fail("sendMessage", 200, body=body)
     with pytest.raises(Uncertain):
         await rig.say(rig.group, "hello")
 

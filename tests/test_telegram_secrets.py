@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 from telegram.error import TelegramError
 
-from adapters.telegram.options import Timeouts
+from adapters.telegram.options import Timeouts, WebhookOptions
 from adapters.telegram.request import TelegramRequest
 from tests.emulators.telegram import Fault, TelegramEmulator
 from tests.emulators.telegram.stage import PNG, Stage, channel
@@ -51,6 +51,15 @@ async def test_X01_neither_token_nor_text_is_in_any_log(stage: Stage, caplog: py
     shouted = [record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG]
     quiet = {"debug"}
     assert "sentinel-words" not in str(shouted) + str([entry for entry in logs if entry["log_level"] not in quiet])
+
+
+async def test_X01_the_webhooks_secret_is_in_no_log(stage: Stage, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    webhook = WebhookOptions(url="https://bot.example.org/hook", port=0, secret_token="sentinel-hook")
+    with capture_logs() as logs:
+        async with stage.running(webhook=webhook):
+            pass
+    assert "sentinel-hook" not in caplog.text + str(logs)
 
 
 @pytest.mark.parametrize(

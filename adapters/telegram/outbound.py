@@ -16,7 +16,7 @@ from telegram.constants import ChatAction
 from telegram.error import BadRequest, TelegramError
 
 from adapters.markup import FormattedText, split_entities, to_entities
-from adapters.pacing import Refused
+from adapters.pacing import Refused, Uncertain
 from adapters.telegram.commands import to_keyboard
 from adapters.telegram.faults import (
     is_about_drafts,
@@ -136,6 +136,8 @@ class TelegramTransport:
             return await self._outbox.ask(self._chat_id, call)
         except TelegramError as error:
             raise translated(error, repeatable=repeatable) from error
+        except (TypeError, KeyError, ValueError) as error:  # carried out, and answered in a way the library cannot read
+            raise Uncertain(f"unreadable answer: {error!r}") from error
 
     async def _replace_pressed(self, pressed: Pressed, part: Part) -> str | None:
         message_id = str(pressed.message_id)
@@ -155,6 +157,7 @@ class TelegramTransport:
             if (reduced := attempt.without(refusal)) is None:
                 raise
             log.info("telegram.sent_with_less", chat=chat_id, reason=str(refusal))
+            self._thread = reduced.thread
             return await self._post(chat_id, reduced)
 
     async def _post_once(self, chat_id: int, attempt: _Attempt) -> Message:

@@ -156,6 +156,7 @@ async def test_an_event_that_cannot_be_parsed_costs_a_reconnect_and_no_more(
     heard = await bot.hears(text="still there?")
     await bot.reply(heard, "yes")
     await emulator.bot_message(lambda message: message["content"] == "yes")
+    assert len(emulator.gateway.connections) == 1
 
 
 async def test_a_cut_connection_is_resumed_and_what_was_missed_is_heard(
@@ -375,7 +376,8 @@ async def test_D20_only_real_images_become_images(emulator: DiscordEmulator, bot
         ("fake.png", b"not an image"),
         ("picture.webp", b"RIFF\0\0\0\0WEBPVP8 "),
         ("code.zig", "fn main() void {} // é".encode()),
-        ("tool.exe", b"MZ\0\x01\xff"),
+        ("tool.exe", b"MZ\0\x01"),
+        ("photo.raw", b"\x89\xab\xcd"),
     ]
     emulator.world.post(alice.dm_channel, alice, attachments=files)
     kinds = {file.name: file.kind for file in (await bot.hears()).attachments}
@@ -387,6 +389,7 @@ async def test_D20_only_real_images_become_images(emulator: DiscordEmulator, bot
         "picture.webp": AttachmentKind.IMAGE,
         "code.zig": AttachmentKind.TEXT,
         "tool.exe": AttachmentKind.OTHER,
+        "photo.raw": AttachmentKind.OTHER,
     }
 
 
@@ -519,23 +522,27 @@ async def test_D15_commands_are_registered_once_and_guild_copies_are_cleared(emu
     assert len(emulator.requests.matching(lambda r: r.is_for("PUT", "/applications/*/commands"))) == 2
 
 
-async def test_D15_an_unchanged_menu_is_not_registered_again(emulator: DiscordEmulator) -> None:
+async def test_D15_an_unchanged_menu_is_not_registered_again(emulator: DiscordEmulator, alice: UserHandle) -> None:
     kept: list[str] = []
-    saved = asyncio.Event()
+    steps: asyncio.Queue[str] = asyncio.Queue()
 
     async def load() -> str | None:
+        steps.put_nowait("loaded")
         return kept[-1] if kept else None
 
     async def save(value: str) -> None:
         kept.append(value)
-        saved.set()
+        steps.put_nowait("saved")
 
     options = replace(OPTIONS, load_hash=load, save_hash=save)
-    for _ in range(2):
-        async with hosted(emulator, options=options), asyncio.timeout(5):
-            await saved.wait()
+    async with hosted(emulator, options=options):
+        assert [await steps.get(), await steps.get()] == ["loaded", "saved"]
+    async with hosted(emulator, options=options) as bot:
+        assert await steps.get() == "loaded"
+        await alice.send_dm("time passes")
+        await bot.hears()
     assert len(kept) == 1
-    assert len(emulator.requests.matching(lambda r: r.is_for("PUT", "/applications/*/commands"))) == 1
+    assert len(emulator.rest.arrived.matching(lambda call: call[0] == "PUT")) == 1
 
 
 # Rights

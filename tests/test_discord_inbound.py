@@ -193,7 +193,9 @@ async def test_bots_and_webhooks_are_marked_as_such(lab: Lab) -> None:
     robot = lab.guild.add_member(lab.world.create_user("robot", bot=True))
     webhook = lab.guild.create_webhook(lab.channel, "CI")
     assert lab.hear(lab.world.post(lab.channel, robot, "beep")).author.is_bot
-    inbound = lab.hear(await webhook.send("build passed", username="Builder"))
+    posted = await webhook.send("build passed", username="Builder")
+    posted.author.bot = False  # whatever Discord says of the webhook's user
+    inbound = lab.hear(posted)
     assert inbound.author.is_bot
     assert inbound.author.name == "Builder"
     assert not lab.hear_said("hi").author.is_bot

@@ -140,6 +140,7 @@ async def test_D05_the_answer_arrives_though_the_question_is_deleted_meanwhile(s
     parts = await scene.bot.reply(inbound, "c" * 5000)
     assert states(parts) == [PartState.SENT] * 3
     assert "".join(scene.posted()) == "c" * 5000
+    assert len(scene.sends()) == 3
 
 
 @pytest.mark.parametrize("code", [10008, 50035])
@@ -177,7 +178,9 @@ async def test_D12_nothing_blank_is_ever_sent(scene: Scene, blank: str) -> None:
 async def test_D14_a_refused_typing_sign_does_not_stop_the_answer(scene: Scene) -> None:
     inbound = await scene.asked()
     scene.emulator.fault("POST", "*/typing", status=403, body={"code": 50001, "message": "no"}, times=9)
-    assert states(await scene.bot.reply(inbound, "hello")) == [PartState.SENT]
+    stream = await scene.bot.adapter.open_reply(inbound.channel)
+    await scene.emulator.requests.first(lambda r: r.is_for("POST", "*/typing"))
+    assert states(await stream.finish(Outbound(text="hello"))) == [PartState.SENT]
 
 
 async def test_D14_a_channel_that_refuses_us_leaves_others_alone(scene: Scene) -> None:
@@ -240,8 +243,18 @@ async def test_messages_of_ours_are_deleted_and_missing_ones_are_fine(scene: Sce
     inbound = await scene.asked()
     (part,) = await scene.bot.reply(inbound, "oops")
     assert part.message_id
-    await scene.bot.adapter.delete(inbound.channel, ["123456789012345678", part.message_id])
+    with capture_logs() as logs:
+        await scene.bot.adapter.delete(inbound.channel, ["123456789012345678", part.message_id])
     assert scene.posted() == []
+    assert logs == []
+
+
+async def test_a_message_that_may_not_be_deleted_is_no_fault_of_ours(scene: Scene) -> None:
+    inbound = await scene.asked()
+    with capture_logs() as logs:
+        scene.emulator.fault("DELETE", "*", status=403)
+        await scene.bot.adapter.delete(inbound.channel, [inbound.message_id])
+    assert [entry["event"] for entry in logs] == ["discord.delete_failed"]
 
 
 # Interactions

@@ -89,9 +89,10 @@ async def hosted(emulator: DiscordEmulator, *, options: DiscordOptions = OPTIONS
     """An adapter that is connected; at the end it is stopped as the product stops it."""
     tasks = Tasks()
     bot = Hosted(make_adapter(emulator, tasks, options=options), tasks)
+    sessions = len(emulator.gateway.started)
     running = asyncio.ensure_future(bot.adapter.run(bot.deliver))
     try:
-        await emulator.connected()
+        await emulator.connected(sessions=sessions + 1)
         yield bot
     finally:
         await bot.adapter.stop_listening()

@@ -6,17 +6,33 @@ Knows the words of an operator; what the settings mean is in `bot.settings`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, SecretStr, ValidationError
+from pydantic import BaseModel, ModelWrapValidatorHandler, SecretStr, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticUndefined
-from pydantic_settings import SettingsError as SourceError
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+)
 
 from bot.errors import OperatorError
-from bot.settings import MIN_BUDGET_TOKENS, Settings, output_reserve, place_keys, prompt_budget
+from bot.settings import (
+    MIN_BUDGET_TOKENS,
+    ModelSettings,
+    ProviderSettings,
+    Settings,
+    output_reserve,
+    place_keys,
+    prompt_budget,
+)
 
 KNOWN_SERVERS = {
     "openai": "https://api.openai.com/v1",
@@ -39,32 +55,117 @@ class SettingsError(OperatorError):
         super().__init__("These settings need your attention:\n" + "\n".join(f"  - {problem}" for problem in problems))
 
 
+class _LeavesJsonToValidation:
+    """A table that is no JSON is passed on as it is, so that its fault is told by name and beside all others."""
+
+    def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+
+
+class _Environment(_LeavesJsonToValidation, EnvSettingsSource):
+    pass
+
+
+class _EnvFile(_LeavesJsonToValidation, DotEnvSettingsSource):
+    pass
+
+
+class _Faulty(Exception):
+    """Some settings are unsound; `rest` has their defaults in their place."""
+
+    def __init__(self, details: Sequence[ErrorDetails], unsound: set[str], rest: Settings) -> None:
+        self.details, self.unsound, self.rest = details, unsound, rest
+        super().__init__()
+
+
+class _FromEnvironment(Settings):
+    @model_validator(mode="wrap")
+    @classmethod
+    def _tell_faults_beside_the_rest(cls, values: dict[str, Any], validate: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return validate(values)
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_context=False, include_input=False)
+            unsound = {str(detail["loc"][0]) for detail in details} | (values.keys() - cls.model_fields)
+            rest = {name: value for name, value in values.items() if name not in unsound}
+            raise _Faulty(details, unsound, validate(rest)) from None
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        assert isinstance(dotenv_settings, DotEnvSettingsSource)
+        return (
+            init_settings,
+            _Environment(settings_cls),
+            _EnvFile(settings_cls, env_file=dotenv_settings.env_file, env_file_encoding="utf-8-sig"),
+        )
+
+
 def load_settings(env_file: Path | None = Path(".env")) -> Settings:
     """Read and check everything.
 
     Raises:
         SettingsError: with every problem found, in words, never with a value that may be secret.
     """
+    problems: list[str] = []
+    unsound: set[str] = set()
     try:
-        settings = Settings(_env_file=env_file)
-    except ValidationError as error:
-        raise SettingsError([_sentence(detail) for detail in error.errors(include_url=False)]) from None
-    except SourceError as error:
-        # The library's sentence names the field and quotes no value; its cause quotes the value.
-        raise SettingsError([f"{error}; lists are written a,b and tables as JSON"]) from None
-    problems = [*_profile_problems(settings), *_budget_problems(settings), *_provider_problems(settings)]
+        settings: Settings = _FromEnvironment(_env_file=env_file)
+    except _Faulty as faulty:
+        problems, unsound, settings = _sentences(faulty.details), faulty.unsound, faulty.rest
+    except UnicodeDecodeError:
+        raise SettingsError([f"{env_file} is no UTF-8 text; save it again as UTF-8"]) from None
+    for find, needs in _CHECKS:
+        if not unsound & needs:
+            problems += find(settings)
     if problems:
         raise SettingsError(problems)
     return settings
 
 
-def _sentence(detail: ErrorDetails) -> str:
-    name = "__".join(str(part) for part in detail["loc"]).upper()
+def _sentences(details: Sequence[ErrorDetails]) -> list[str]:
+    """One sentence per setting; what each alternative of a setting has to say is told together."""
+    said: dict[str, list[str]] = {}
+    for detail in details:
+        name = "__".join(part for part in map(str, detail["loc"]) if not _ALTERNATIVE.match(part)).upper()
+        said.setdefault(name, []).append(_fault(name, detail))
+    return [f"{name} {' or '.join(faults)}" for name, faults in said.items()]
+
+
+_ALTERNATIVE = re.compile(r"(constrained-)?int$|literal\[")
+"""How pydantic names the alternatives of a setting that takes a number or a word."""
+
+
+def _fault(name: str, detail: ErrorDetails) -> str:
     if detail["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(name, known_names(), n=1)
-        return f"{name} is no setting" + (f"; did you mean {near[0]}?" if near else "")
-    message = detail["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
-    return f"{name}: {message[0].lower()}{message[1:]}" if name else message
+        near = difflib.get_close_matches(name, [*known_names(), *_names_beside(detail["loc"])], n=1)
+        return "is no setting" + (f"; did you mean {near[0]}?" if near else "")
+    if detail["type"] in ("model_type", "dict_type"):
+        return f"is a table: write it as JSON, or its parts as {name}__NAME=value"
+    return _plain(detail["msg"])
+
+
+def _plain(message: str) -> str:
+    """What pydantic has to say about a value, to stand after the setting's name."""
+    if message.startswith("Value error, "):
+        return "is refused: " + message.removeprefix("Value error, ")
+    return message.removeprefix("Input ")
+
+
+def _names_beside(loc: tuple[int | str, ...]) -> Iterator[str]:
+    """What could have been meant inside a table with names of the operator's choice."""
+    entries: dict[int | str, type[BaseModel]] = {"providers": ProviderSettings, "models": ModelSettings}
+    if entry := entries.get(loc[0]):
+        yield from ("__".join((*map(str, loc[:-1]), field)).upper() for field in entry.model_fields)
 
 
 def _profile_problems(settings: Settings) -> Iterator[str]:
@@ -79,22 +180,35 @@ def _profile_problems(settings: Settings) -> Iterator[str]:
             try:
                 key.parse(value)
             except ValidationError as error:
-                yield f"{label}: {error.errors(include_url=False)[0]['msg']}"
+                yield f"{label} {_plain(error.errors(include_url=False)[0]['msg'])}"
 
 
 def _budget_problems(settings: Settings) -> Iterator[str]:
-    window = settings.context_tokens
-    if not window:
-        return
-    reserve = output_reserve(window, settings.max_output_tokens)
-    budget = prompt_budget(settings, window, reserve)
-    if budget < MIN_BUDGET_TOKENS:
-        margin = max(512, int(window * settings.reserve_ratio))
-        yield (
-            f"CONTEXT_TOKENS leaves too little room for a prompt: {window} x {settings.trim_threshold_ratio} "
-            f"- {reserve} for the answer - {margin} margin = {budget} tokens, and {MIN_BUDGET_TOKENS} are needed"
-            ". Raise CONTEXT_TOKENS, or lower MAX_OUTPUT_TOKENS"
-        )
+    for name, window in _windows(settings):
+        reserve = output_reserve(window, settings.max_output_tokens)
+        budget = prompt_budget(settings, window, reserve)
+        if budget < MIN_BUDGET_TOKENS:
+            margin = max(512, int(window * settings.reserve_ratio))
+            yield (
+                f"{name} leaves too little room for a prompt: {window} x {settings.trim_threshold_ratio} "
+                f"- {reserve} for the answer - {margin} margin = {budget} tokens, and {MIN_BUDGET_TOKENS} are needed"
+                f". Raise {name}, or lower MAX_OUTPUT_TOKENS"
+            )
+
+
+def _windows(settings: Settings) -> Iterator[tuple[str, int]]:
+    """Every window that the operator states, by the setting that states it."""
+    cap = settings.context_tokens
+    if cap:
+        yield "CONTEXT_TOKENS", cap
+    for platform, values in settings.profiles.items():
+        tokens = str(values.get("context_tokens"))
+        if tokens.isdecimal() and int(tokens):
+            yield f"PROFILES__{platform.upper()}__CONTEXT_TOKENS", int(tokens)
+    for group in ("providers", "models"):
+        for name, given in getattr(settings, group).items():
+            if given.context_window and given.context_window < (cap or sys.maxsize):
+                yield f"{group.upper()}__{name.upper()}__CONTEXT_WINDOW", given.context_window
 
 
 def _provider_problems(settings: Settings) -> Iterator[str]:
@@ -104,10 +218,19 @@ def _provider_problems(settings: Settings) -> Iterator[str]:
     provider_name = settings.model.partition("/")[0]
     is_path = settings.model.startswith(("/", ".", "~"))
     if "/" in settings.model and not is_path and provider_name not in {*settings.providers, "local"}:
+        known = ", ".join(settings.providers) or "none"
         yield (
-            f"MODEL names the provider {provider_name!r}, which is not configured; "
-            f"set PROVIDERS__{provider_name.upper()}__API_KEY or __BASE_URL"
+            f"MODEL names a provider that is not configured (configured: {known}); what stands before its first "
+            "slash must be the NAME of a PROVIDERS__NAME__API_KEY or PROVIDERS__NAME__BASE_URL"
         )
+
+
+_CHECKS: tuple[tuple[Callable[[Settings], Iterator[str]], frozenset[str]], ...] = (
+    (_profile_problems, frozenset({"profiles"})),
+    (_budget_problems, frozenset({"context_tokens", "max_output_tokens", "reserve_ratio", "trim_threshold_ratio"})),
+    (_provider_problems, frozenset({"providers", "model"})),
+)
+"""What only the whole can tell, and the settings that must be sound for it to be told."""
 
 
 def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -26,23 +26,31 @@ MIN_BUDGET_TOKENS = 1024
 
 
 def _split_list(value: object) -> object:
-    return [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    bare = value.strip().removeprefix("[").removesuffix("]")
+    return [name for item in bare.split(",") if (name := item.strip().strip("\"'"))]
 
 
-def _known_zone(value: str) -> str:
+def _known_zone(value: object) -> object:
     try:
-        ZoneInfo(value)
+        ZoneInfo(str(value))
     except (KeyError, ValueError, OSError) as error:
-        raise ValueError(
-            f"{value!r} is no time zone; use an IANA name such as Europe/Berlin or Asia/Shanghai"
-        ) from error
+        raise ValueError("no time zone has that name; use one such as Europe/Berlin or Asia/Shanghai") from error
     return value
 
 
+def _bare_number(value: object) -> object:
+    return float(value) if isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal() else value
+
+
 NameList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]
-"""Comma separated in the environment: `discord:123, telegram:456`."""
+"""Comma separated in the environment: `discord:123, telegram:456`; a JSON list means the same."""
 
 TimeZone = Annotated[str, BeforeValidator(_known_zone)]
+
+Seconds = Annotated[timedelta, BeforeValidator(_bare_number), Field(ge=timedelta(0))]
+"""A plain number counts seconds; ISO 8601 (`PT15M`) is read as well."""
 
 
 class Activation(StrEnum):
@@ -64,7 +72,9 @@ class Trigger(_Group):
     type: Literal["auto", "token_ratio", "remaining_tokens", "tokens", "messages_to_refine", "off"] = Field(
         "auto", description="auto = derived from prices, at most 0.7", json_schema_extra=PLACE
     )
-    value: float | None = Field(None, description="the limit of that type", ge=0, json_schema_extra=PLACE)
+    value: float | None = Field(
+        None, description="the limit of that type", ge=0, allow_inf_nan=False, json_schema_extra=PLACE
+    )
 
     @model_validator(mode="after")
     def _value_fits_type(self) -> Trigger:
@@ -83,9 +93,7 @@ class Summary(_Group):
     """When and how old messages move into memory."""
 
     trigger: Trigger = Trigger()
-    hard_ratio: float = Field(
-        0.9, gt=0, le=1, description="compact before answering above this fill", json_schema_extra=PLACE
-    )
+    hard_ratio: float = Field(0.9, gt=0, le=1, description="above this fill, compact first", json_schema_extra=PLACE)
     threshold: int = Field(0, ge=0, description="messages after the watermark; 0 = off", json_schema_extra=PLACE)
     keep_recent: int = Field(20, ge=1, description="messages kept verbatim", json_schema_extra=PLACE)
     keep_tokens: int = Field(2048, ge=0, description="tokens kept verbatim", json_schema_extra=PLACE)
@@ -134,9 +142,7 @@ class PlaceSettings(BaseModel):
     persona: str = Field("", description="card name; none = no persona, SYSTEM_PROMPT alone", json_schema_extra=PLACE)
     thinking: bool = Field(False, description="reasoning on or off", json_schema_extra=PLACE)
     system_prompt: str = Field("", description="rules placed after the card, or alone", json_schema_extra=PLACE)
-    context_tokens: int = Field(
-        16_000, ge=0, description="cap on the window; 0 = the model's own", json_schema_extra=PLACE
-    )
+    context_tokens: int = Field(16_000, ge=0, description="cap on the window; 0 = no cap", json_schema_extra=PLACE)
     max_output_tokens: int | None = Field(
         None, ge=16, description="reply reserve; empty = min(1024, window/8)", json_schema_extra=PLACE
     )
@@ -149,9 +155,7 @@ class PlaceSettings(BaseModel):
     persona_switch: Literal["separate", "shared", "carry"] = Field("separate", json_schema_extra=PLACE)
     activation: Activation = Field(Activation.MENTION, description="when it speaks in groups", json_schema_extra=PLACE)
     activation_keywords: NameList = Field((), description="for ACTIVATION=keyword", json_schema_extra=PLACE)
-    activation_probability: float = Field(
-        0.05, ge=0, le=1, description="for ACTIVATION=random", json_schema_extra=PLACE
-    )
+    activation_probability: float = Field(0.05, ge=0, le=1, description="for random", json_schema_extra=PLACE)
     burst_ms: int = Field(1500, ge=0, description="how long fragments may restart a turn", json_schema_extra=PLACE)
     timezone: TimeZone = Field("UTC", description="IANA name", json_schema_extra=PLACE)
     language: str = Field("auto", description="of system replies: auto, en, zh, ...", json_schema_extra=PLACE)
@@ -196,8 +200,8 @@ class ProviderSettings(_Group):
     max_output_tokens: int | None = Field(None, ge=16)
     vision: bool | None = Field(None, description="whether its models take images")
     tools: bool | None = Field(None, description="whether its models call tools")
-    first_token_timeout: timedelta = Field(timedelta(seconds=120), description="seconds")
-    total_timeout: timedelta = Field(timedelta(seconds=600), description="seconds")
+    first_token_timeout: Seconds = Field(timedelta(seconds=120), description="seconds")
+    total_timeout: Seconds = Field(timedelta(seconds=600), description="seconds")
 
 
 class ModelSettings(_Group):
@@ -228,7 +232,7 @@ class AccessSettings(_Group):
 class QuotaSettings(_Group):
     """How often one person may be answered."""
 
-    messages_per_minute: int | Literal["auto"] = Field(
+    messages_per_minute: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
         "auto", description="per person; 0 = no limit; auto = 20 unless the model runs on this machine"
     )
 
@@ -265,13 +269,11 @@ class Settings(PlaceSettings, BaseSettings):
     section_timeout_ms: int = Field(10_000, ge=0, description="one section's build; 0 = no limit")
     max_tool_steps: int = Field(30, ge=1, description="tool rounds per turn")
     tool_result_max_ratio: float = Field(0.15, gt=0, le=1, description="of the window, one stored tool result")
-    answer_within: timedelta = Field(
-        timedelta(minutes=15), description="seconds; younger unanswered messages are answered after a restart"
-    )
+    answer_within: Seconds = Field(timedelta(minutes=15), description="seconds; older messages stay unanswered")
     on_adapter_failure: Literal["degrade", "exit"] = Field(
         "degrade", description="when one platform refuses us: go on with the others, or stop"
     )
-    stop_grace: timedelta = Field(timedelta(seconds=7), description="seconds that running answers get at a stop")
+    stop_grace: Seconds = Field(timedelta(seconds=7), description="seconds that running answers get at a stop")
     extensions: NameList = Field((), description="Python modules with TOOLS, SECTIONS, HOOKS, COMMANDS")
     overheard_chars: int = Field(
         2000, ge=100, description="characters kept of one message that was not addressed to the bot"

@@ -119,9 +119,9 @@ class Command:
     suggest: Suggest | None = None
 
 
-_MARKUP = re.compile(r"[\\`*\[\]<>|~#&]|(?<!\w)_|_(?!\w)")
+_MARKUP = re.compile(r"[\\`*\[\]<>|~#&]|(?<!\w)_+|_+(?!\w)")
 
 
 def inert(text: str) -> str:
     """A text on one line, so escaped that no Markdown in it counts; names such as `keep_recent` stay as they are."""
-    return _MARKUP.sub(r"\\\g<0>", " ".join(text.split()))
+    return _MARKUP.sub(lambda found: "".join(f"\\{mark}" for mark in found[0]), " ".join(text.split()))

@@ -135,10 +135,9 @@ def _heard(tx: Tx, conversation_id: int) -> ColumnElement[bool]:
             listenings.c.conversation_id == conversation_id
         )
     ).all()
+    # Until when goes by the id: what was said later stands at an earlier position where it answers an earlier message.
     inside = [
-        and_(messages.c.position >= first, messages.c.position <= last)
-        if last is not None
-        else messages.c.position >= first
+        and_(messages.c.position >= first, messages.c.id <= last) if last is not None else messages.c.position >= first
         for first, last in intervals
     ]
     # Tool rounds of other conversations are their own business; their replies were heard by everybody.

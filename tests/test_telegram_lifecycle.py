@@ -88,6 +88,20 @@ async def test_T18_privacy_mode_is_told_at_the_start_and_commands_and_replies_ar
         assert "/setprivacy" in told["remedy"]
 
 
+async def test_S11_S12_two_bots_share_one_loop_and_fail_and_stop_by_themselves(stage: Stage) -> None:
+    async with TelegramEmulator(token="777:" + "o" * 35) as telegram:
+        other = Stage(telegram)
+        broken = asyncio.ensure_future(other.adapter(token="777:wrong").run(Ears()))
+        async with stage.running() as (_, ears), other.running() as (_, other_ears):
+            with pytest.raises(AdapterError):
+                await broken
+            stage.telegram.say(stage.alice, stage.private, "here")
+            telegram.say(other.alice, other.private, "there")
+            await ears.hear(1)
+            await other_ears.hear(1)
+        assert (ears.texts, other_ears.texts) == (["here"], ["there"])
+
+
 # Trouble
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from telegram import MessageEntity
 
 from adapters.telegram.inbound import to_inbound
+from adapters.telegram.reading import read
 from bot.chat import AttachmentKind
 from tests.emulators.telegram import Chat, Json, TelegramEmulator, User
+from tests.emulators.telegram.entities import utf16_length
 from tests.emulators.telegram.stage import ME, PNG, heard, parsed
 
 pytestmark = pytest.mark.filterwarnings("ignore::telegram.warnings.PTBDeprecationWarning")
@@ -47,6 +52,19 @@ def test_our_mention_is_taken_out_and_others_stay_readable(
 ) -> None:
     inbound = heard(telegram.say(alice, group, text))
     assert (inbound.text, inbound.mentions_me) == (read, mine)
+
+
+@given(before=st.text(), after=st.text())
+def test_whatever_stands_around_our_mention_is_kept(before: str, after: str) -> None:
+    mention = MessageEntity(MessageEntity.MENTION, utf16_length(before), len("@FamiliarBot"))
+    found = read(f"{before}@FamiliarBot{after}", [mention], ME)
+    assert found is not None
+    assert found.mentions_me
+    assert _without_separators(found.text) == _without_separators(before + after)
+
+
+def _without_separators(text: str) -> str:
+    return "".join(character for character in text if character not in " ,:").strip()
 
 
 def test_a_mention_without_a_username_is_known_by_the_account(

@@ -1,0 +1,151 @@
+"""The adapter: a session with one person, typed lines as inbounds, and the surface that fits the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+import getpass
+import os
+import sys
+import uuid
+from collections.abc import Callable, Coroutine, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TextIO
+
+from adapters.console.paper import Paper
+from adapters.console.reply import ConsoleReply, Surface, Ticket
+from bot.chat import (
+    Author,
+    BeforeSend,
+    ChannelRef,
+    CommandMenu,
+    Deliver,
+    Finding,
+    Inbound,
+    InboundKind,
+    ReplyStream,
+    Severity,
+    Visibility,
+)
+
+Spawn = Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]]
+"""Starts a named background task; the composition root has the one that does."""
+
+PLATFORM = "terminal"
+REPLY_GRACE_SECONDS = 5.0
+"""How long a line from a pipe waits for its answer to begin, which takes a turn a few reads of the store."""
+
+
+class ConsoleAdapter:
+    """The terminal: a prompt with history and completion, or a pipe, which is answered line by line."""
+
+    def __init__(
+        self,
+        menu: CommandMenu,
+        *,
+        history: Path | None,
+        spawn: Spawn,
+        stdin: TextIO | None = None,
+        stdout: TextIO | None = None,
+    ) -> None:
+        stdin, stdout = stdin or sys.stdin, stdout or sys.stdout
+        self._spawn = spawn
+        self._deliver: Deliver | None = None
+        self._is_interactive = stdin.isatty() and stdout.isatty()
+        self._is_ending = False
+        self.channel = ChannelRef(platform=PLATFORM, place="local", visibility=Visibility.DM)
+        """The one session there is."""
+        self.author = _person_at_keyboard()
+        """Whoever started the program."""
+        if self._is_interactive:
+            from adapters.console.completion import CommandCompleter
+            from adapters.console.screen import Screen
+
+            completer = CommandCompleter(menu, self.channel, self.author)
+            self._surface: Surface = Screen(
+                completer, history=history, stdin=stdin, stdout=stdout, spawn=spawn, interrupt=self._interrupt
+            )
+        else:
+            self._surface = Paper(stdin, stdout)
+
+    @property
+    def platform(self) -> str:
+        """The word that starts every key."""
+        return PLATFORM
+
+    async def run(self, deliver: Deliver) -> None:
+        """Hand every line to `deliver` until the input ends. A pipe's next line waits for the answer to this one."""
+        self._deliver = deliver
+        while not self._is_ending and (line := await self._surface.read_line()) is not None:
+            if not line.strip():
+                continue
+            ticket = Ticket()
+            await deliver(self._to_inbound(line.strip(), ticket))
+            if not self._is_interactive:
+                await ticket.answered(REPLY_GRACE_SECONDS)
+
+    async def stop_listening(self) -> None:
+        """Take no more lines; answers under way can still be finished."""
+        self._is_ending = True
+        self._surface.end()
+
+    async def close(self) -> None:
+        """End the input."""
+        await self.stop_listening()
+
+    async def open_reply(
+        self,
+        channel: ChannelRef,
+        *,
+        reply_to: str | None = None,
+        handle: object | None = None,
+        before_send: BeforeSend | None = None,
+        max_parts: int = 5,
+    ) -> ReplyStream:
+        """Begin an answer. There is no limit to its length, so `max_parts` has no meaning here."""
+        return ConsoleReply(self._surface, handle if isinstance(handle, Ticket) else Ticket(), before_send)
+
+    async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
+        """Nothing: what a terminal has shown stays."""
+
+    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
+        """Everything here belongs to the person at the keyboard."""
+        return True
+
+    async def check(self) -> Sequence[Finding]:
+        """A terminal needs no login."""
+        return (Finding(severity=Severity.OK, subject=PLATFORM, message="needs no set-up"),)
+
+    def _to_inbound(self, line: str, ticket: Ticket) -> Inbound:
+        return Inbound(
+            kind=InboundKind.MESSAGE,
+            channel=self.channel,
+            message_id=uuid.uuid4().hex,
+            author=self.author,
+            sent_at=datetime.now(UTC),
+            text=line,
+            reply_handle=ticket,
+        )
+
+    def _interrupt(self) -> None:
+        """Stop the answer that is being written, by the command that does so everywhere."""
+        if self._deliver:
+            self._spawn("stop answer", self._stop_answer(self._deliver))
+
+    async def _stop_answer(self, deliver: Deliver) -> None:
+        await deliver(self._to_inbound("/stop", Ticket()))
+
+
+def _person_at_keyboard() -> Author:
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):  # a container's user may have no name
+        name = "user"
+    return Author(platform=PLATFORM, id=name, name=name, locale=_locale())
+
+
+def _locale() -> str | None:
+    """The language of the terminal as a tag ("zh-CN"), by the rules of POSIX; `None` for "C"."""
+    chosen = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    tag = chosen.partition(".")[0].partition("@")[0].replace("_", "-")
+    return None if tag in ("", "C", "POSIX") else tag

@@ -1,0 +1,107 @@
+"""One answer on its way to the terminal, whatever it is shown on."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Protocol
+
+from bot.chat import BeforeSend, Outbound, PartState, SentPart
+
+
+class Surface(Protocol):
+    """Where lines come from and answers appear. A reply is known by its object, because several may grow at once."""
+
+    async def read_line(self) -> str | None:
+        """The next line that somebody typed; `None` when there will be none."""
+
+    def begin(self, reply: object) -> None:
+        """Show that an answer is being made."""
+
+    async def grow(self, reply: object, text: str) -> None:
+        """Show that much of it."""
+
+    async def show(self, reply: object, outbound: Outbound) -> None:
+        """Show the final text, in place of what has grown."""
+
+    def drop(self, reply: object) -> None:
+        """Show no more of it."""
+
+    def end(self) -> None:
+        """Take no more lines."""
+
+
+class Ticket:
+    """What a line that was typed can be answered by: counts the replies to it."""
+
+    def __init__(self) -> None:
+        self._open = 0
+        self._has_begun, self._is_over = asyncio.Event(), asyncio.Event()
+
+    def begin(self) -> None:
+        """A reply has begun."""
+        self._open += 1
+        self._has_begun.set()
+        self._is_over.clear()
+
+    def end(self) -> None:
+        """A reply has ended."""
+        self._open -= 1
+        if not self._open:
+            self._is_over.set()
+
+    async def answered(self, grace_seconds: float) -> None:
+        """Wait until every reply has ended, or return after a grace when none begins."""
+        try:
+            await asyncio.wait_for(self._has_begun.wait(), grace_seconds)
+        except TimeoutError:
+            return
+        await self._is_over.wait()
+
+
+class ConsoleReply:
+    """A `ReplyStream`. A terminal bears any pace and refuses nothing, so it shows each update and always succeeds."""
+
+    def __init__(self, surface: Surface, ticket: Ticket, before_send: BeforeSend | None) -> None:
+        self._surface, self._ticket, self._before_send = surface, ticket, before_send
+        self._text = ""
+        ticket.begin()
+        surface.begin(self)
+
+    async def update(self, text: str) -> None:
+        """Show that much of the answer."""
+        if text.strip():
+            await self._announce()
+            self._text = text
+            await self._surface.grow(self, text)
+
+    async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
+        """Show the final text; nothing for a blank one (D12)."""
+        return await self._end(outbound)
+
+    async def fail(self, outbound: Outbound) -> tuple[SentPart, ...]:
+        """Keep what was shown, and tell `outbound` below it."""
+        return await self._end(Outbound(text=self._text), outbound)
+
+    async def discard(self) -> None:
+        """End without showing anything more."""
+        await self._end()
+
+    async def _end(self, *outbounds: Outbound) -> tuple[SentPart, ...]:
+        shown = [outbound for outbound in outbounds if outbound.text.strip()]
+        try:
+            for outbound in shown:
+                await self._announce()
+                await self._surface.show(self, outbound)
+        finally:
+            self._surface.drop(self)
+            self._ticket.end()
+        return tuple(
+            SentPart(ordinal=ordinal, message_id=uuid.uuid4().hex, state=PartState.SENT)
+            for ordinal in range(len(shown))
+        )
+
+    async def _announce(self) -> None:
+        before_send, self._before_send = self._before_send, None
+        if before_send:
+            await before_send()

@@ -1,0 +1,179 @@
+"""A prompt at the foot of the terminal, growing answers above it, finished ones in the scroll-back.
+
+Knows no command: it is told what completes a line and what interrupts an answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import in_terminal
+from prompt_toolkit.application.current import set_app
+from prompt_toolkit.completion import Completer
+from prompt_toolkit.formatted_text import ANSI, FormattedText
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input import create_input
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import create_output
+from rich.console import Console
+from rich.markdown import Markdown
+from rich.text import Text
+
+from adapters.markup.dialect import parse
+from bot.chat import Outbound
+
+PROMPT = "› "
+HINT = "/help   Ctrl+C ■   Ctrl+D ⏏"
+SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+FRAME_SECONDS = 0.1
+"""Between two pictures of a growing answer; more would cost time and please nobody."""
+ROWS_KEPT = 6
+"""Rows of the terminal that a growing answer leaves to the prompt and its menu."""
+
+
+@dataclass(slots=True)
+class _Growing:
+    """An answer being made, and its last picture with what that was made of."""
+
+    text: str = ""
+    picture: str = ""
+    made_of: tuple[str, int] = ("", 0)
+
+
+class Screen:
+    """A `Surface` for people."""
+
+    def __init__(
+        self,
+        completer: Completer,
+        *,
+        history: Path | None,
+        stdin: TextIO,
+        stdout: TextIO,
+        spawn: Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]],
+        interrupt: Callable[[], None],
+    ) -> None:
+        self._spawn, self._interrupt = spawn, interrupt
+        self._growing: dict[object, _Growing] = {}
+        self._spinning: asyncio.Task[None] | None = None
+        self._frame = 0
+        self._console = Console(file=stdout, highlight=False)
+        self._session: PromptSession[str] = PromptSession(
+            message=self._message,
+            placeholder=FormattedText([("fg:ansibrightblack", HINT)]),
+            completer=completer,
+            history=_open_history(history),
+            key_bindings=self._bindings(),
+            erase_when_done=True,
+            input=create_input(stdin),
+            output=create_output(stdout),
+        )
+        self._session.app.min_redraw_interval = FRAME_SECONDS
+
+    async def read_line(self) -> str | None:
+        """Let somebody type a line; `None` for Ctrl+D."""
+        try:
+            line = await self._session.prompt_async(handle_sigint=False)
+        except EOFError:
+            return None
+        if line.strip():
+            self._console.print(Text(PROMPT + line, style="bold cyan"))
+        return line
+
+    def begin(self, reply: object) -> None:
+        """Turn the wheel until there is text."""
+        self._growing[reply] = _Growing()
+        if self._spinning is None or self._spinning.done():
+            self._spinning = self._spawn("console spinner", self._spin())
+
+    async def grow(self, reply: object, text: str) -> None:
+        """Show the end of the text above the prompt."""
+        if growing := self._growing.get(reply):
+            growing.text = text
+            self._session.app.invalidate()
+
+    async def show(self, reply: object, outbound: Outbound) -> None:
+        """Print the text as Markdown, and the commands of its buttons."""
+        self._growing.pop(reply, None)
+        async with self._above_prompt():
+            self._console.print(_to_markdown(outbound.text, hyperlinks=True))
+            for button in (button for row in outbound.buttons for button in row):
+                self._console.print(Text.assemble("  ", (f"/{button.command}", "cyan"), f"  {button.label}"))
+            self._console.print()
+
+    def drop(self, reply: object) -> None:
+        """Take it from above the prompt."""
+        if self._growing.pop(reply, None):
+            self._session.app.invalidate()
+
+    def end(self) -> None:
+        """Leave the prompt as Ctrl+D does."""
+        if self._session.app.is_running and not self._session.app.is_done:
+            self._session.app.exit(exception=EOFError())
+
+    async def _spin(self) -> None:
+        while any(not growing.text for growing in self._growing.values()):
+            self._frame += 1
+            self._session.app.invalidate()
+            await asyncio.sleep(FRAME_SECONDS)
+
+    @asynccontextmanager
+    async def _above_prompt(self) -> AsyncIterator[None]:
+        """Put the prompt aside while something is printed."""
+        with set_app(self._session.app):
+            async with in_terminal():
+                yield
+
+    def _message(self) -> ANSI:
+        """The prompt, below what is growing."""
+        pictures = [self._picture(growing) for growing in self._growing.values()]
+        return ANSI("".join(f"{picture}\n\n" for picture in pictures) + f"\x1b[1;36m{PROMPT}\x1b[0m")
+
+    def _picture(self, growing: _Growing) -> str:
+        if not growing.text:
+            return SPINNER[self._frame % len(SPINNER)]
+        made_of = (growing.text, self._console.width)
+        if growing.made_of != made_of:
+            with self._console.capture() as capture:
+                self._console.print(_to_markdown(growing.text, hyperlinks=False))
+            lines = capture.get().strip("\n").split("\n")
+            growing.made_of = made_of
+            growing.picture = "\n".join(lines[-max(self._console.height - ROWS_KEPT, 1) :])
+        return growing.picture
+
+    def _bindings(self) -> KeyBindings:
+        bindings = KeyBindings()
+
+        @bindings.add("c-c")
+        def _stop_or_clear(event: KeyPressEvent) -> None:
+            if self._growing:
+                self._interrupt()
+            else:
+                event.current_buffer.reset()
+
+        return bindings
+
+
+def _open_history(path: Path | None) -> History:
+    if path is None:
+        return InMemoryHistory()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileHistory(path)
+
+
+def _to_markdown(text: str, *, hyperlinks: bool) -> Markdown:
+    """A text as rich shows it, read the way the other platforms read it and with its own line breaks."""
+    shown = Markdown("", hyperlinks=hyperlinks, code_theme="ansi_dark")
+    shown.parsed = parse(text)
+    for token in shown.parsed:
+        token.children = [child for child in token.children or () if not child.type.startswith("spoiler_")]
+        for child in token.children:
+            if child.type == "softbreak":
+                child.type = "hardbreak"
+    return shown

@@ -6,7 +6,7 @@ Rights come from platform ids alone (X03). The same functions decide for message
 from __future__ import annotations
 
 import random
-import re
+import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -44,22 +44,31 @@ class AccessPolicy:
 
 
 def _channel_keys(channel: ChannelRef) -> Iterable[str]:
-    """The ids that an access list may name for a channel; a thread follows its parent (D17)."""
-    return [f"{channel.platform}:{part}" for part in (channel.thread, channel.channel) if part]
+    """The ids that an access list may name for a channel; a thread follows its parent (D17), and a place without
+    channels is one itself.
+    """
+    return [f"{channel.platform}:{part}" for part in (channel.thread, channel.channel or channel.place) if part]
 
 
 class LoopGuard:
-    """Counts answers to bots in a row per session, so that two bots cannot keep each other talking (D07)."""
+    """Counts answers to bots in a row per session, so that two bots cannot keep each other talking (D07).
+
+    `hears` takes every message, `allows` those that would be answered.
+    """
 
     def __init__(self, bots: BotsSettings) -> None:
         self._bots = bots
         self._in_a_row: dict[str, int] = {}
 
+    def hears(self, inbound: Inbound) -> None:
+        """A human who speaks ends the row, whomever they speak to."""
+        if not inbound.author.is_bot:
+            self._in_a_row.pop(inbound.channel.session_key, None)
+
     def allows(self, inbound: Inbound) -> bool:
-        """Whether this author may be answered now; a human resets the count."""
+        """Whether this author may be answered now; an allowed answer counts."""
         key = inbound.channel.session_key
         if not inbound.author.is_bot:
-            self._in_a_row.pop(key, None)
             return True
         if not self._bots.answer:
             return False
@@ -89,12 +98,33 @@ def should_answer(inbound: Inbound, settings: PlaceSettings, names: Iterable[str
 
 
 def is_named(text: str, names: Iterable[str]) -> bool:
-    """Whether one of the names occurs as a word of its own; names in scripts without word borders match anywhere."""
-    folded = text.casefold()
-    for name in names:
-        wanted = name.casefold().strip()
-        if not wanted or wanted not in folded:
-            continue
-        if not wanted.isascii() or re.search(rf"(?<!\w){re.escape(wanted)}(?!\w)", folded):
+    """Whether one of the names occurs as a word of its own. Scripts that are written without spaces have no borders
+    between words: a name in one matches anywhere, and their characters may stand right beside any name.
+    """
+    folded = _folded(text)
+    return any(_occurs(name, folded) for name in map(_folded, names) if name)
+
+
+def _folded(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold().strip()
+
+
+def _occurs(name: str, text: str) -> bool:
+    start = text.find(name)
+    while start >= 0:
+        end = start + len(name)
+        if not (_is_one_word(text[start - 1 : start], name[0]) or _is_one_word(name[-1], text[end : end + 1])):
             return True
+        start = text.find(name, start + 1)
     return False
+
+
+def _is_one_word(left: str, right: str) -> bool:
+    """Whether two neighbouring characters belong to the same word."""
+    return all((char.isalnum() or char == "_") and not _is_unspaced(char) for char in (left, right))
+
+
+def _is_unspaced(char: str) -> bool:
+    # East Asian scripts are wide; Thai, Lao, Myanmar and Khmer are not.
+    ranges = (("\u0e00", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff"))
+    return unicodedata.east_asian_width(char) == "W" or any(first <= char <= last for first, last in ranges)

@@ -108,7 +108,8 @@ class Pipeline:
         if inbound.kind is InboundKind.MIGRATION:
             await self._migrate(inbound)
             return
-        if not self.policy.admits(inbound.author, inbound.channel):
+        is_told_by_platform = inbound.kind is InboundKind.DELETE  # platforms do not say who deleted something
+        if not is_told_by_platform and not self.policy.admits(inbound.author, inbound.channel):
             await self._refuse(inbound)
             return
         heard = await self.db.run(self._hear, inbound, self.now())
@@ -140,34 +141,31 @@ class Pipeline:
 
     def _hear(self, tx: Tx, inbound: Inbound, now: datetime) -> _Heard | None:
         """Record the inbound and decide what becomes of it, in one transaction."""
-        session = sessions.open_session(tx, inbound.channel, now)
         if inbound.kind is InboundKind.DELETE:
-            messages.delete(tx, session, inbound)
+            if (spot := sessions.find_session(tx, inbound.channel)) is not None:
+                messages.delete(tx, spot, inbound, messages.find(tx, spot, inbound.message_id))
             return None
+        session = sessions.open_session(tx, inbound.channel, now)
+        known = messages.find(tx, session, inbound.message_id)
         if inbound.kind is InboundKind.EDIT:
-            text = heard_text(inbound)
-            edited = NewMessage(kind=MessageKind.SAID, text=text, addressed=False, tokens=self.count(text))
-            messages.edit(tx, session, inbound, edited)
+            is_overheard = known is not None and not known.addressed
+            text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None)
+            messages.edit(tx, session, inbound, known, text=text, tokens=self.count(text))
             return None
+        if known is not None:
+            return None  # delivered again (D13, T19); it must not count against anybody's limit
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
         persona_id = persona_id_for(self.desk.library, settings.values.persona)
         conversation_id = conversations.ensure_conversation(tx, session, persona_id, now)
         verdict = self._judge(inbound, settings)
         text = heard_text(inbound, overheard_chars=None if verdict.addressed else self.overheard_chars)
-        message_id = messages.record(
-            tx,
-            session,
-            inbound,
-            NewMessage(
-                kind=verdict.kind,
-                text=text,
-                addressed=verdict.addressed,
-                tokens=self.count(text) if verdict.kind is MessageKind.SAID else 0,
-            ),
-            now,
+        new = NewMessage(
+            kind=verdict.kind,
+            text=text,
+            addressed=verdict.addressed,
+            tokens=self.count(text) if verdict.kind is MessageKind.SAID else 0,
         )
-        if message_id is None:
-            return None
+        message_id = messages.record(tx, session, inbound, new, now)
         return _Heard(
             session=session,
             conversation_id=conversation_id,
@@ -185,6 +183,7 @@ class Pipeline:
             return _Verdict(kind=MessageKind.COMMAND, notice="command-gone")
         if inbound.text.startswith("/") and inbound.channel.is_dm and inbound.text[1:2].isalpha():
             return _Verdict(kind=MessageKind.COMMAND, notice="command-unknown")
+        self.loop_guard.hears(inbound)
         persona = persona_for(self.desk.library, settings.values.persona)
         names = (persona.name, persona.card.name) if persona else ()
         if not should_answer(inbound, settings.values, names, self.rng) or not self.loop_guard.allows(inbound):

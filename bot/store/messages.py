@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -12,7 +11,7 @@ from bot.chat import AttachmentKind, Inbound
 from bot.store import conversations
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow, touch_session
-from bot.store.tables import MessageKind, Standing, images, messages, sessions
+from bot.store.tables import MessageKind, Standing, images, messages, sent_parts, sessions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,13 +24,26 @@ class NewMessage:
     tokens: int
 
 
-def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: datetime) -> int | None:
-    """Insert a heard message at the position of its own id; `None` when its platform id is known already (D13, T19)."""
-    known = select(messages.c.id).where(
-        messages.c.session_id == session.id, messages.c.platform_message_id == inbound.message_id
-    )
-    if tx.execute(known).scalar() is not None:
-        return None
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Known:
+    """A message that was recorded before."""
+
+    id: int
+    addressed: bool
+
+
+def find(tx: Tx, session: SessionRow, platform_message_id: str) -> Known | None:
+    """The message that the platform knows by that id, if it was ever heard of here."""
+    row = tx.execute(
+        select(messages.c.id, messages.c.addressed).where(
+            messages.c.session_id == session.id, messages.c.platform_message_id == platform_message_id
+        )
+    ).first()
+    return Known(id=row.id, addressed=row.addressed) if row else None
+
+
+def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: datetime) -> int:
+    """Insert a message that is heard for the first time, at the position of its own id (R1)."""
     message_id = conversations.next_position(tx)
     values = {
         **_common(session, inbound),
@@ -42,7 +54,7 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "addressed": new.addressed,
         "tokens": new.tokens,
         "reply_to": inbound.reply_to.message_id if inbound.reply_to else None,
-        "quote": _quote(inbound),
+        "quote": _quote(tx, session, inbound),
     }
     tx.execute(insert(messages).values(values))
     for attachment in inbound.attachments:
@@ -72,39 +84,47 @@ QUOTE_CHARS = 300
 """Characters kept of the message that a message replies to."""
 
 
-def _quote(inbound: Inbound) -> str:
-    # What we said ourselves stands in the history already; only other people's words are worth repeating.
+def _quote(tx: Tx, session: SessionRow, inbound: Inbound) -> str:
     quote = inbound.reply_to
     if quote is None or not quote.text:
         return ""
+    if quote.is_mine and not _is_reply(tx, session, quote.message_id):
+        return ""  # a command's answer or a notice, which no prompt may read
     text = quote.text if len(quote.text) <= QUOTE_CHARS else quote.text[:QUOTE_CHARS] + "…"
     return f"{quote.author_name}: {text}"
 
 
-def edit(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage) -> None:
+def _is_reply(tx: Tx, session: SessionRow, platform_message_id: str) -> bool:
+    """Whether a platform message of ours carries words of a persona."""
+    part = (
+        select(sent_parts.c.id)
+        .join(messages, messages.c.id == sent_parts.c.message_id)
+        .where(
+            sent_parts.c.platform_message_id == platform_message_id,
+            messages.c.session_id == session.id,
+            messages.c.kind == MessageKind.REPLY.value,
+        )
+    )
+    return tx.execute(part.limit(1)).first() is not None
+
+
+def edit(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None, *, text: str, tokens: int) -> None:
     """Store the new text of a heard message (T12, D31); an edit of an unknown one is kept as a tombstone."""
-    row = _find(tx, session, inbound.message_id)
-    if row is None:
+    if known is None:
         _tombstone(tx, session, inbound)
         return
-    changed = {"text": new.text, "tokens": new.tokens, "edited_at": inbound.sent_at}
-    tx.execute(update(messages).where(messages.c.id == row).values(changed))
+    changed = {"text": text, "tokens": tokens, "edited_at": inbound.sent_at}
+    tx.execute(update(messages).where(messages.c.id == known.id).values(changed))
     _make_stale(tx, session)
 
 
-def delete(tx: Tx, session: SessionRow, inbound: Inbound) -> None:
+def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -> None:
     """Take a heard message out of every later prompt (D31); a delete of an unknown one is kept as a tombstone."""
-    row = _find(tx, session, inbound.message_id)
-    if row is None:
+    if known is None:
         _tombstone(tx, session, inbound)
         return
-    tx.execute(update(messages).where(messages.c.id == row).values(deleted_at=inbound.sent_at))
+    tx.execute(update(messages).where(messages.c.id == known.id).values(deleted_at=inbound.sent_at))
     _make_stale(tx, session)
-
-
-def _find(tx: Tx, session: SessionRow, platform_message_id: str) -> int | None:
-    where = (messages.c.session_id == session.id, messages.c.platform_message_id == platform_message_id)
-    return tx.execute(select(messages.c.id).where(*where)).scalar()
 
 
 def _tombstone(tx: Tx, session: SessionRow, inbound: Inbound) -> None:
@@ -148,7 +168,3 @@ def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
         Unanswered(session_id=row.session_id, message_id=row.id, author_key=row.author_key, platform_message_id=row[3])
         for row in rows
     ]
-
-
-Count = Callable[[str], int]
-"""Counts the tokens of a text."""

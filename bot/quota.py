@@ -5,6 +5,7 @@ Money limits come with the ledger's prices; this module knows neither store nor 
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from collections.abc import Callable
 from enum import StrEnum
@@ -25,19 +26,27 @@ class Admission(StrEnum):
 
 
 class Quota:
-    """Counts admitted messages per person. `per_minute` of 0 admits everything."""
+    """Counts admitted messages per person. `per_minute` of 0 admits everything. Any thread may call it: messages are
+    counted where they are stored, commands where they run.
+    """
 
     def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
         self._per_minute = per_minute
         self._clock = clock
         self._times: dict[str, deque[float]] = {}
         self._told: dict[str, float] = {}
+        self._cleaned = clock()
+        self._lock = threading.Lock()  # the three above
 
     def admit(self, author_key: str) -> Admission:
         """Count one message of a person against the limit."""
         if not self._per_minute:
             return Admission.ADMITTED
-        now = self._clock()
+        with self._lock:
+            return self._admit(author_key, self._clock())
+
+    def _admit(self, author_key: str, now: float) -> Admission:
+        self._forget_old(now)
         times = self._times.setdefault(author_key, deque())
         while times and now - times[0] >= WINDOW_SECONDS:
             times.popleft()
@@ -48,12 +57,12 @@ class Quota:
         if told is not None and now - told < WINDOW_SECONDS:
             return Admission.SILENT
         self._told[author_key] = now
-        self._forget_old(now)
         return Admission.NOTICE
 
     def _forget_old(self, now: float) -> None:
-        # Strangers come and go; what is older than a window decides nothing any more.
-        for key in [key for key, times in self._times.items() if not times or now - times[-1] >= WINDOW_SECONDS]:
-            del self._times[key]
-        for key in [key for key, told in self._told.items() if now - told >= WINDOW_SECONDS]:
-            del self._told[key]
+        """Once per window: strangers come and go, and what is older than a window decides nothing any more."""
+        if now - self._cleaned < WINDOW_SECONDS:
+            return
+        self._cleaned = now
+        self._times = {key: times for key, times in self._times.items() if now - times[-1] < WINDOW_SECONDS}
+        self._told = {key: told for key, told in self._told.items() if now - told < WINDOW_SECONDS}

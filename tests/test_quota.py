@@ -1,0 +1,76 @@
+"""The limit per person: a sliding minute, one notice per window, nobody pays for anybody else."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.quota import WINDOW_SECONDS, Admission, Quota
+
+ADMITTED, NOTICE, SILENT = Admission.ADMITTED, Admission.NOTICE, Admission.SILENT
+
+
+class Clock:
+    """A clock that a test sets, in seconds."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("per_minute", "seconds", "verdicts"),
+    [
+        (2, [0, 1, 2, 3], [ADMITTED, ADMITTED, NOTICE, SILENT]),
+        (2, [0, 30, 59.9, 60, 60.1], [ADMITTED, ADMITTED, NOTICE, ADMITTED, SILENT]),
+        (1, [0, 10, 60, 61, 71], [ADMITTED, NOTICE, ADMITTED, SILENT, NOTICE]),
+        (1, [0, 10, 20, 69.9, 70], [ADMITTED, NOTICE, SILENT, ADMITTED, NOTICE]),
+        (0, [0, 0, 0, 0], [ADMITTED] * 4),
+    ],
+)
+def test_messages_beyond_the_limit_are_refused_with_one_notice_per_window(
+    per_minute: int, seconds: list[float], verdicts: list[Admission]
+) -> None:
+    clock, given_at = Clock(), []
+    quota = Quota(per_minute, clock)
+    for second in seconds:
+        clock.now = 1000 + second
+        given_at.append(quota.admit("fake:alice"))
+    assert given_at == verdicts
+
+
+def test_X10_one_persons_flood_costs_nobody_else() -> None:
+    quota = Quota(1, Clock())
+    flood = [quota.admit("fake:mallory") for _ in range(200)]
+    assert [flood.count(verdict) for verdict in (ADMITTED, NOTICE, SILENT)] == [1, 1, 198]
+    assert quota.admit("fake:alice") is ADMITTED
+
+
+@given(st.integers(1, 4), st.lists(st.floats(0, 40), max_size=40))
+def test_no_window_ever_holds_more_than_the_limit(per_minute: int, pauses: list[float]) -> None:
+    admitted: list[float] = []
+    told: list[float] = []
+    clock = Clock()
+    quota = Quota(per_minute, clock)
+    for pause in pauses:
+        clock.now += pause
+        verdict = quota.admit("fake:alice")
+        (admitted if verdict is ADMITTED else told if verdict is NOTICE else []).append(clock.now)
+    assert all(
+        later - earlier >= WINDOW_SECONDS for earlier, later in zip(admitted, admitted[per_minute:], strict=False)
+    )
+    assert all(later - earlier >= WINDOW_SECONDS for earlier, later in itertools.pairwise(told))
+
+
+def test_strangers_who_never_come_back_are_forgotten() -> None:
+    clock = Clock()
+    quota = Quota(5, clock)
+    for number in range(1000):
+        clock.now += 1
+        quota.admit(f"fake:{number}")
+    assert len(vars(quota)["_times"]) <= 2 * WINDOW_SECONDS

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from sqlalchemy import select
 
-from bot.chat import CommandSpec
+from adapters.discord.commands import command_payload
+from adapters.telegram.commands import menu_commands
+from bot.chat import CommandMenu, CommandSpec
 from bot.commands import COMMANDS
 from bot.commands.command import inert
 from bot.locale import Catalogue
@@ -61,6 +65,16 @@ def test_definitions_fit_every_platform() -> None:
         assert sum(option.rest and option.flag is None for option in spec.options) <= 1
 
 
+def test_the_menus_of_the_platforms_take_every_definition() -> None:
+    menu = CommandMenu(specs=tuple(SPECS), translate=CATALOGUE.text, locales=CATALOGUE.locales, complete=_nothing)
+    assert {node["name"] for node in command_payload(menu)} == {spec.path[0] for spec in SPECS}
+    assert len(menu_commands(menu, "zh")) == len(SPECS)
+
+
+async def _nothing(*_args: object) -> tuple[str, ...]:
+    return ()
+
+
 def named(spec_property: str) -> set[str]:
     return {spec.name for spec in SPECS if getattr(spec, spec_property)}
 
@@ -94,7 +108,7 @@ async def test_in_groups_changes_need_the_platforms_own_rights(make_app: MakeApp
 @pytest.mark.parametrize("line", CHANGING)
 @pytest.mark.parametrize("access", [{"admins": ("fake:alice",)}, {"open_commands": True}])
 async def test_operators_may_change_everything_and_everybody_where_it_is_open(
-    make_app: MakeApp, line: str, access: dict[str, object]
+    make_app: MakeApp, line: str, access: dict[str, Any]
 ) -> None:
     chat = await open_chat(make_app, access=access)
     assert "Only people" not in (await chat.say(f"/{line}", channel=GROUP))[0]
@@ -252,7 +266,7 @@ async def test_help_tells_what_this_is_how_to_address_it_and_what_it_can_do(make
     ],
 )
 async def test_help_tells_how_the_settings_here_let_one_be_heard(
-    make_app: MakeApp, settings: dict[str, object], told: str
+    make_app: MakeApp, settings: dict[str, Any], told: str
 ) -> None:
     chat = await open_chat(make_app, **settings)
     assert told in await chat.ask("/help", channel=GROUP)

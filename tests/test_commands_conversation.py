@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
-from bot.chat import PartState
+from bot.chat import InboundKind, PartState
 from bot.llm.model import ModelUnreachable
 from bot.store.tables import conversations, messages
-from bot.testing import FakeAdapter, Reply, ScriptedModel, make_channel
+from bot.testing import FakeAdapter, Reply, ScriptedModel
 from tests.conftest import MakeApp
 from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
 
-PLAIN = {"persona": "none"}
+PLAIN: dict[str, Any] = {"persona": "none"}
 
 
 async def until_shown(chat: Chat) -> None:
@@ -125,6 +126,15 @@ async def test_retry_sends_again_what_may_not_have_arrived(make_app: MakeApp, st
     chat.adapter.state = PartState.SENT
     assert await chat.say("/retry") == ["ok"]
     assert "arrived" in await chat.ask("/status")
+
+
+async def test_there_is_nothing_to_retry_once_the_question_is_deleted(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, **PLAIN)
+    await chat.say("oops", message_id="7")
+    await chat.say("", message_id="7", kind=InboundKind.DELETE)
+    (told,) = await chat.choose("retry")
+    assert "nothing here" in told
+    assert chat.adapter.deleted == []
 
 
 async def test_undo_takes_the_burst_and_its_answer_out_of_every_prompt(make_app: MakeApp) -> None:
@@ -257,7 +267,7 @@ async def test_a_retry_by_an_administrator_runs_with_the_rights_of_the_asker(mak
     assert calls == ["fake:alice"] * 2
 
 
-@pytest.mark.parametrize("command", ["/retry", "/undo"])
+@pytest.mark.parametrize("command", ["/retry", "/undo", "/continue"])
 async def test_what_is_in_memory_is_not_taken_back_here(make_app: MakeApp, command: str) -> None:
     chat = await open_chat(make_app, **PLAIN)
     await chat.say("hello")
@@ -282,48 +292,6 @@ async def test_X10_retries_count_as_messages(make_app: MakeApp) -> None:
     told = [(await chat.say(command))[0] for command in ("/retry", "/continue", "/retry", "/continue")]
     assert len(chat.model.requests) == 3
     assert told[2] == told[3] != "ok"
-
-
-async def test_no_command_and_no_answer_to_one_reaches_a_prompt(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app, **PLAIN)
-    await chat.say("hello")
-    told = [text for line in ("/status", "/help", "/persona", "/session", "/nonsense") for text in await chat.say(line)]
-    await chat.say("and now?")
-    prompt = str(chat.model.requests[-1])
-    assert len(told) == 5
-    assert not any(text in prompt for text in told)
-    assert chat.last_prompt == [("user", "hello"), ("assistant", "ok"), ("user", "and now?")]
-
-
-async def test_status_tells_how_things_stand(make_app: MakeApp) -> None:
-    gate = asyncio.Event()
-    model = ScriptedModel(["one", Reply(text="two", hold=gate)])
-    chat = await open_chat(make_app, model=model, persona="familiar")
-    assert "No answer yet" in await chat.ask("/status")
-    await chat.say("first", channel=GROUP)
-    await chat.ask("second", channel=GROUP, mentions_me=True)
-    await chat.model.wait_for(2)
-    await chat.ask("third", author=BOB, channel=GROUP, mentions_me=True)
-    told = await chat.ask("/status", channel=GROUP)
-    assert "Familiar" in told
-    assert "test/scripted" in told
-    assert "waiting after that: 1" in told
-    assert "The last answer arrived." in told
-    assert "word for word: 4" in told
-    gate.set()
-    await chat.app.dispatcher.idle()
-
-
-async def test_X13_status_and_help_tell_nothing_of_the_host_of_keys_or_of_other_channels(make_app: MakeApp) -> None:
-    provider = {"base_url": "http://127.0.0.1:9/v1", "api_key": "sk-sentinel-key"}
-    chat = await open_chat(make_app, providers={"test": provider}, **PLAIN)
-    await chat.say("secret plans", channel=make_channel("board-room"))
-    shown = [
-        await chat.ask(line, channel=GROUP) for line in ("/status", "/help", "/session", "/model info", "/help session")
-    ]
-    host = chat.app.core.settings
-    for secret in ("sk-sentinel-key", "127.0.0.1", "http", "board-room", "secret plans", host.database_url, "sqlite"):
-        assert not any(secret in text for text in shown), secret
 
 
 async def test_messages_of_one_session_are_not_touched_by_commands_in_another(make_app: MakeApp) -> None:

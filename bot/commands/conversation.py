@@ -35,6 +35,8 @@ def _open_next(tx: Tx, call: Call) -> int:
 async def retry(call: Call, desk: Desk) -> None:
     """`/retry`: answer the newest burst again, in place of the old answer."""
     reply = await _demand_answer(call, desk, "nothing-to-retry")
+    if not reply.burst:
+        raise UserError("nothing-to-retry")
     desk.demand_quota(call)
     await desk.db.run(_take_back, reply, replies.supersede)
     await desk.platforms.delete(call.inbound.channel, reply.platform_message_ids)
@@ -65,7 +67,7 @@ async def _demand_answer(call: Call, desk: Desk, if_none: str) -> LastReply:
     reply = await desk.db.read(replies.last_reply, call.conversation_id)
     if reply is None:
         raise UserError(if_none)
-    if reply.is_in_memory and if_none != "nothing-to-continue":
+    if reply.is_in_memory:
         raise UserError("answer-in-memory")
     await _demand_asker(reply.asker_key, call, desk)
     return reply

@@ -152,6 +152,7 @@ class LastReply:
     position: int
     state: ReplyState
     burst: tuple[int, ...]
+    """What it answered, without what its author has deleted since."""
     asker_key: str | None
     asker_platform_message_id: str | None
     platform_message_ids: tuple[str, ...]
@@ -160,12 +161,14 @@ class LastReply:
 
 def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
     """The newest live answer, failed ones included; greetings answer nobody and are not meant."""
+    conversation = tx.execute(select(conversations).where(conversations.c.id == conversation_id)).one()
+    here = messages.c.session_id == conversation.session_id
     answer = tx.execute(
         select(messages)
         .where(
             messages.c.conversation_id == conversation_id,
             messages.c.kind.in_((MessageKind.REPLY.value, MessageKind.NOTICE.value)),
-            messages.c.id.in_(select(messages.c.answered_by).where(messages.c.addressed)),
+            messages.c.id.in_(select(messages.c.answered_by).where(messages.c.addressed, here)),
             LIVE,
         )
         .order_by(messages.c.position.desc(), messages.c.id.desc())
@@ -173,25 +176,24 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
     if answer is None:
         return None
     burst = tx.execute(
-        select(messages).where(messages.c.answered_by == answer.id, messages.c.addressed).order_by(messages.c.id)
+        select(messages).where(messages.c.answered_by == answer.id, messages.c.addressed, here).order_by(messages.c.id)
     ).all()
     parts = (
         select(sent_parts.c.platform_message_id)
         .where(sent_parts.c.message_id.in_(select(messages.c.id).where(_with_continuations(answer))))
         .order_by(sent_parts.c.message_id, sent_parts.c.ordinal)
     )
-    watermark = tx.execute(select(conversations.c.watermark).where(conversations.c.id == conversation_id)).scalar_one()
     return LastReply(
         id=answer.id,
         conversation_id=conversation_id,
         kind=MessageKind(answer.kind),
         position=answer.position,
         state=ReplyState(answer.state),
-        burst=tuple(row.id for row in burst),
+        burst=tuple(row.id for row in burst if row.deleted_at is None),
         asker_key=burst[-1].author_key,
         asker_platform_message_id=burst[-1].platform_message_id,
         platform_message_ids=tuple(part for (part,) in tx.execute(parts) if part),
-        is_in_memory=answer.position <= watermark,
+        is_in_memory=answer.position <= conversation.watermark,
     )
 
 

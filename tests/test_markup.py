@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.markup import Entity, FormattedText, split_entities, to_discord, to_entities
@@ -184,6 +184,7 @@ PIECES = st.sampled_from(BLOCKS + MARKERS + CHARACTERS) | st.text(max_size=8)
 SOURCES = st.lists(PIECES, max_size=30).map("".join)
 
 
+@settings(deadline=None)
 @given(SOURCES)
 def test_any_text_gives_entities_that_telegram_accepts(markdown: str) -> None:
     formatted = to_entities(markdown)
@@ -235,6 +236,7 @@ def formats_of_units(formatted: FormattedText) -> list[set[object]]:
     return [formats[i] for i in range(len(formats)) if not blank[i]]
 
 
+@settings(deadline=None)
 @given(SOURCES, st.integers(8, 60))
 def test_messages_are_the_text_with_its_formats(markdown: str, limit: int) -> None:
     formatted = to_entities(markdown)
@@ -291,6 +293,7 @@ def test_every_beginning_of_a_rich_answer_can_be_put_in_words() -> None:
         assert to_discord(RICH[:length])
 
 
+@settings(deadline=None)
 @given(SOURCES)
 def test_a_text_that_is_not_blank_stays_so(markdown: str) -> None:
     assert bool(to_discord(markdown).strip()) == bool(markdown.strip())

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 import regex
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.split import split, utf16_length
@@ -232,6 +232,7 @@ FRAGMENTS = st.one_of(st.sampled_from(MARKUP + TOKENS), st.text(max_size=30), st
 SOURCES = st.lists(FRAGMENTS, max_size=40).map("".join)
 
 
+@settings(deadline=None)
 @given(SOURCES, st.integers(4, 120), st.sampled_from([len, utf16_length]))
 @example("```\nx\n```" * 30, 40, len)
 def test_any_text_is_split_within_the_limit_and_without_loss(
@@ -242,6 +243,7 @@ def test_any_text_is_split_within_the_limit_and_without_loss(
     assert is_source_without_added_fences(parts, text)
 
 
+@settings(deadline=None)
 @given(SOURCES.filter(lambda text: "```" not in text and "~~~" not in text), st.integers(30, 120))
 def test_any_text_is_cut_between_grapheme_clusters(text: str, limit: int) -> None:
     borders, position = {0}, 0
@@ -254,6 +256,7 @@ def test_any_text_is_cut_between_grapheme_clusters(text: str, limit: int) -> Non
         assert position in borders or len(regex.search(r"(?r)\X", text[:position])[0]) > limit
 
 
+@settings(deadline=None)
 @given(SOURCES, st.integers(40, 120))
 def test_a_longer_text_keeps_the_first_parts_of_a_shorter_one(text: str, limit: int) -> None:
     grown = split(text + "\nand a last line.", limit)

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 from collections.abc import Iterable
 from typing import TextIO
+from urllib.parse import quote
 
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -22,7 +24,9 @@ class SecretMask:
     """Replaces secrets in log records and texts. Secrets are added when they become known (tokens, API keys)."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        self._secrets = tuple(sorted({secret for secret in secrets if len(secret) >= 6}, key=len, reverse=True))
+        known = {secret for secret in secrets if len(secret) >= 6}
+        known |= {quote(secret, safe="") for secret in known}  # as it stands in an address
+        self._secrets = tuple(sorted(known, key=len, reverse=True))
 
     def clean(self, text: str) -> str:
         """The text with every secret replaced by `***`."""
@@ -33,23 +37,31 @@ class SecretMask:
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         """A structlog processor; runs after tracebacks became text."""
-        for name, value in event.items():
-            if isinstance(value, str):
-                event[name] = self.clean(value)
-            elif not isinstance(value, bool | int | float | None):
-                event[name] = self.clean(repr(value)) if self._secrets else value
-        return event
+        return {name: self._cleaned(value) for name, value in event.items()}
+
+    def _cleaned(self, value: object) -> object:
+        match value:
+            case None | bool() | int() | float():
+                return value
+            case str():
+                return self.clean(value)
+            case list() | tuple():
+                return [self._cleaned(item) for item in value]
+            case dict():
+                return {self.clean(str(name)): self._cleaned(item) for name, item in value.items()}
+        return self.clean(repr(value))
 
 
 def setup_logging(*, form: str, level: str, secrets: Iterable[str] = (), stream: TextIO | None = None) -> None:
     """Configure structlog and the standard library's root logger to write to `stream` (stderr by default)."""
     stream = stream or sys.stderr
+    mask = SecretMask(secrets)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         structlog.processors.format_exc_info,
-        SecretMask(secrets),
+        mask,
     ]
     renderer: Processor = (
         structlog.processors.JSONRenderer(ensure_ascii=False)
@@ -71,3 +83,10 @@ def setup_logging(*, form: str, level: str, secrets: Iterable[str] = (), stream:
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
     for name in CHATTY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
+    logging.raiseExceptions = False  # a record that cannot be formatted would be printed with its arguments as they are
+    sys.excepthook = lambda _kind, error, _trace: _tell_crash(error, mask)
+
+
+def _tell_crash(error: BaseException, mask: SecretMask) -> None:
+    """What Python prints before it ends, without secrets (X01)."""
+    sys.stderr.write(mask.clean("".join(traceback.format_exception(error))))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -52,13 +52,14 @@ class TurnControl:
         self._tasks = tasks
         self._why: Interruption | None = None
         self._work: asyncio.Task[Any] | None = None
+        self._is_over = asyncio.Event()
 
     async def demand_wanted(self) -> None:
         """Called right before something is shown: from then on the turn cannot be restarted. An interrupted turn waits
-        here for its end instead of showing anything; one whose work is done has no end to wait for, and shows it.
+        here for its end instead of showing anything; one whose work is done, or failed first, has it to show.
         """
         if self._why is not None and not self.has_shown and self._work is not None:
-            await asyncio.Event().wait()
+            await self._is_over.wait()
         self.has_shown = True
 
     def interrupt(self, why: Interruption) -> None:
@@ -67,6 +68,11 @@ class TurnControl:
             self._work.cancel()
         if self._why in (None, Interruption.RESTART):
             self._why = why
+
+    def _reason(self) -> Interruption | None:
+        """Why the guarded work was cancelled; `None` when the whole turn is."""
+        caller = asyncio.current_task()
+        return None if caller is not None and caller.cancelling() else self._why
 
     async def guard(self, work: Coroutine[Any, Any, T]) -> T:
         """Await `work` as something that `interrupt` can end.
@@ -82,12 +88,14 @@ class TurnControl:
         try:
             return await task
         except asyncio.CancelledError:
-            if self._why is None:
+            why = self._reason()
+            if why is None:
                 task.cancel()
                 raise
-            raise Interrupted(self._why) from None
+            raise Interrupted(why) from None
         finally:
             self._work = None
+            self._is_over.set()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,7 +111,7 @@ class TurnRequest:
     author_is_bot: bool = False
 
 
-RunTurn = Callable[[TurnRequest, TurnControl], Awaitable[None]]
+RunTurn = Callable[[TurnRequest, TurnControl], Coroutine[Any, Any, None]]
 
 
 @dataclass(slots=True)
@@ -136,7 +144,7 @@ class Dispatcher:
         if slot is None:
             self._idle.clear()
             self._slots[request.session_id] = slot = _Slot(request, TurnControl(self._tasks), self._clock())
-            self._tasks.spawn("turn", self._hold_slot(slot))
+            self._tasks.spawn("turn slot", self._hold_slot(slot))
         elif self._may_restart(slot, request, burst_ms):
             slot.restarts += 1
             slot.restart_with = request
@@ -159,7 +167,8 @@ class Dispatcher:
         session_id = slot.request.session_id
         try:
             while True:
-                await self._run_turn(slot.request, slot.control)
+                # A turn that fails is logged by its task; whoever waits is answered all the same.
+                await asyncio.wait({self._tasks.spawn("turn", self._run_turn(slot.request, slot.control))})
                 if slot.restart_with is not None:
                     slot.request, slot.restart_with = slot.restart_with, None
                 elif slot.waiting and not self._closing:
@@ -173,11 +182,13 @@ class Dispatcher:
                 self._idle.set()
 
     def interrupt(self, session_id: int, why: Interruption) -> bool:
-        """Interrupt the running turn of a session; false when none runs."""
+        """Interrupt the running turn of a session; false when none runs. Turns that wait have theirs."""
         slot = self._slots.get(session_id)
         if slot is None:
             return False
-        slot.restart_with = None
+        if slot.restart_with is not None:
+            slot.waiting.appendleft(slot.restart_with)
+            slot.restart_with = None
         slot.control.interrupt(why)
         return True
 
@@ -209,5 +220,6 @@ class Dispatcher:
         except TimeoutError:
             log.info("dispatch.interrupting", turns=len(self._slots))
             for slot in self._slots.values():
+                slot.restart_with = None
                 slot.control.interrupt(Interruption.SHUTDOWN)
             await self._idle.wait()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 
 import pytest
+from structlog.testing import capture_logs
 
-from bot.dispatch import Dispatcher, Interrupted, Interruption, TurnControl, TurnRequest
+from bot.dispatch import MAX_RESTARTS, Dispatcher, Interrupted, Interruption, TurnControl, TurnRequest
 from bot.tasks import Tasks
 
 
@@ -83,3 +85,245 @@ async def test_the_running_turn_is_known_and_without_burst_time_it_is_never_rest
     await dispatcher.idle()
     assert answered == [1, 2]
     assert dispatcher.running(1) is None
+
+
+async def test_work_that_was_interrupted_before_it_began_never_begins(tasks: Tasks) -> None:
+    control = TurnControl(tasks)
+    control.interrupt(Interruption.RESET)
+    with pytest.raises(Interrupted):
+        await control.guard(asyncio.sleep(0))
+
+
+async def test_work_that_fails_shows_what_there_is_although_it_was_interrupted_too(tasks: Tasks) -> None:
+    """A background task of the platform waits to show something while the work fails and is interrupted at once."""
+    control = TurnControl(tasks)
+    waiting: list[asyncio.Task[None]] = []
+
+    async def work() -> None:
+        control.interrupt(Interruption.RESTART)
+        waiting.append(tasks.spawn("growing reply", control.demand_wanted()))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise ValueError("the model failed")
+
+    with pytest.raises(ValueError, match="the model failed"):
+        await asyncio.wait_for(control.guard(work()), 5)
+    await asyncio.wait_for(waiting[0], 5)
+    assert control.has_shown
+
+
+async def test_a_process_that_ends_is_not_taken_for_an_interruption(tasks: Tasks) -> None:
+    """Otherwise the slot would go on with the next turn, and the process would never end."""
+    control = TurnControl(tasks)
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    caller = tasks.spawn("turn", control.guard(work()))
+    await begun.wait()
+    control.interrupt(Interruption.RESTART)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+
+
+@dataclass
+class Turns:
+    """Runs turns that last until they are told to end, and keeps what became of each."""
+
+    tasks: Tasks
+    now: float = 0.0
+    begun: list[int | None] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    shows: bool = False
+    work: asyncio.Event = field(default_factory=asyncio.Event)
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def __post_init__(self) -> None:
+        self.dispatcher = Dispatcher(self._run, self.tasks, clock=lambda: self.now)
+
+    async def _run(self, request: TurnRequest, control: TurnControl) -> None:
+        self.begun.append(request.message_id)
+        self.changed.set()
+        try:
+            await control.guard(self._answer(control))
+            self.ended.append(f"{request.message_id} answered")
+        except Interrupted as interrupted:
+            self.ended.append(f"{request.message_id} {interrupted.why}")
+
+    async def _answer(self, control: TurnControl) -> None:
+        if self.shows:
+            await control.demand_wanted()
+        await self.work.wait()
+
+    def ask(self, message_id: int | None, author: str = "a", *, session: int = 1, burst_ms: int = 1000) -> None:
+        request = TurnRequest(session_id=session, author_key=author, message_id=message_id)
+        self.dispatcher.request_turn(request, burst_ms=burst_ms)
+
+    async def wait_for(self, *begun: int | None) -> None:
+        async with asyncio.timeout(5):
+            while self.begun != [*begun]:
+                self.changed.clear()
+                await self.changed.wait()
+        await asyncio.sleep(0)
+
+    async def finish(self) -> list[str]:
+        self.work.set()
+        await asyncio.wait_for(self.dispatcher.idle(), 5)
+        return self.ended
+
+
+@pytest.fixture
+def turns(tasks: Tasks) -> Turns:
+    return Turns(tasks)
+
+
+async def test_sessions_do_not_wait_for_each_other_and_authors_of_one_session_do(turns: Turns) -> None:
+    turns.ask(1)
+    turns.ask(2, "b")
+    turns.ask(3, session=2)
+    await turns.wait_for(1, 3)
+    assert turns.dispatcher.waiting_count(1) == 1
+    assert await turns.finish() == ["1 answered", "3 answered", "2 answered"]
+    assert not turns.dispatcher.is_running(1)
+
+
+async def test_fragments_restart_a_turn_at_most_twice_and_the_rest_waits(turns: Turns) -> None:
+    turns.ask(1)
+    await turns.wait_for(1)
+    turns.ask(2)
+    await turns.wait_for(1, 2)
+    turns.ask(3)
+    await turns.wait_for(1, 2, 3)
+    turns.ask(4)
+    assert turns.dispatcher.waiting_count(1) == 1
+    assert await turns.finish() == ["1 restart", "2 restart", "3 answered", "4 answered"]
+    assert MAX_RESTARTS == 2
+
+
+async def test_fragments_that_come_together_restart_it_with_the_newest(turns: Turns) -> None:
+    turns.ask(1)
+    await turns.wait_for(1)
+    turns.ask(2)
+    turns.ask(3)
+    await turns.wait_for(1, 3)
+    assert await turns.finish() == ["1 restart", "3 answered"]
+
+
+@pytest.mark.parametrize(("seconds", "restarts"), [(0.999, True), (1.0, False)])
+async def test_fragments_restart_only_within_the_time_of_a_burst(turns: Turns, seconds: float, restarts: bool) -> None:
+    turns.ask(1)
+    await turns.wait_for(1)
+    turns.now = seconds
+    turns.ask(2)
+    assert turns.dispatcher.waiting_count(1) == (not restarts)
+    assert await turns.finish() == ["1 restart" if restarts else "1 answered", "2 answered"]
+
+
+async def test_the_time_of_a_burst_runs_from_its_first_fragment(turns: Turns) -> None:
+    turns.ask(1)
+    await turns.wait_for(1)
+    turns.now = 0.7
+    turns.ask(2)
+    await turns.wait_for(1, 2)
+    turns.now = 1.4
+    turns.ask(3)
+    assert turns.dispatcher.waiting_count(1) == 1
+
+
+async def test_a_turn_that_waited_has_restarts_of_its_own(turns: Turns) -> None:
+    turns.ask(1, "b")
+    turns.ask(2)
+    await turns.wait_for(1)
+    turns.now = 50
+    first, turns.work = turns.work, asyncio.Event()
+    first.set()
+    await turns.wait_for(1, 2)
+    turns.ask(3)
+    assert await turns.finish() == ["1 answered", "2 restart", "3 answered"]
+
+
+async def test_nothing_restarts_what_has_been_shown_what_others_wait_behind_or_what_goes_on(turns: Turns) -> None:
+    turns.shows = True
+    turns.ask(1)
+    await turns.wait_for(1)
+    turns.ask(2)
+    turns.shows = False
+    turns.ask(3, session=2)
+    turns.ask(4, "b", session=2)
+    turns.ask(5, session=2)
+    turns.ask(None, session=3)
+    turns.ask(6, session=3)
+    turns.ask(7, session=4)
+    turns.ask(None, session=4)
+    assert [turns.dispatcher.waiting_count(session) for session in (1, 2, 3, 4)] == [1, 2, 1, 1]
+
+
+@pytest.mark.parametrize("why", [Interruption.STOP, Interruption.RESET])
+async def test_an_interruption_ends_the_running_turn_and_whoever_waits_is_next(turns: Turns, why: Interruption) -> None:
+    turns.ask(1)
+    turns.ask(2, "b")
+    await turns.wait_for(1)
+    assert turns.dispatcher.interrupt(1, why)
+    await turns.wait_for(1, 2)
+    assert await turns.finish() == [f"1 {why}", "2 answered"]
+
+
+async def test_a_fragment_that_would_have_restarted_a_stopped_turn_is_not_lost(turns: Turns) -> None:
+    turns.ask(1)
+    await turns.wait_for(1)
+    turns.ask(2)
+    assert turns.dispatcher.interrupt(1, Interruption.STOP)
+    assert await turns.finish() == ["1 stop", "2 answered"]
+
+
+async def test_there_is_nothing_to_interrupt_where_nothing_runs(turns: Turns) -> None:
+    assert not turns.dispatcher.interrupt(1, Interruption.STOP)
+
+
+async def test_a_turn_that_fails_is_logged_and_the_next_one_runs(tasks: Tasks) -> None:
+    answered: list[int | None] = []
+
+    async def run_turn(request: TurnRequest, control: TurnControl) -> None:
+        if request.message_id == 1:
+            raise RuntimeError("broken")
+        answered.append(request.message_id)
+
+    dispatcher = Dispatcher(run_turn, tasks, clock=lambda: 0.0)
+    with capture_logs() as logs:
+        for message_id in (1, 2):
+            dispatcher.request_turn(TurnRequest(session_id=1, author_key="a", message_id=message_id), burst_ms=0)
+        await asyncio.wait_for(dispatcher.idle(), 5)
+    assert answered == [2]
+    assert [entry["event"] for entry in logs] == ["task.failed"]
+
+
+async def test_S13_a_drain_lets_running_turns_end_within_the_grace_and_begins_no_others(turns: Turns) -> None:
+    turns.ask(1)
+    turns.ask(2, "b")
+    await turns.wait_for(1)
+    draining = turns.tasks.spawn("drain", turns.dispatcher.drain(60))
+    await asyncio.sleep(0)
+    turns.ask(3, session=2)
+    turns.work.set()
+    await asyncio.wait_for(draining, 5)
+    assert (turns.begun, turns.ended) == ([1], ["1 answered"])
+
+
+async def test_S13_after_the_grace_running_turns_are_interrupted(turns: Turns) -> None:
+    turns.ask(1)
+    turns.ask(2, session=2)
+    await turns.wait_for(1, 2)
+    await asyncio.wait_for(turns.dispatcher.drain(0), 5)
+    assert turns.ended == ["1 shutdown", "2 shutdown"]
+
+
+async def test_S13_a_fragment_at_the_last_moment_does_not_hold_the_process_up(turns: Turns) -> None:
+    turns.ask(1)
+    await turns.wait_for(1)
+    turns.ask(2)  # the restart is under way when the grace ends
+    await asyncio.wait_for(turns.dispatcher.drain(0), 5)
+    assert turns.ended == ["1 shutdown"]

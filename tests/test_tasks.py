@@ -1,0 +1,92 @@
+"""Background tasks: named, held, heard of when they fail, and over when the process ends."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.tasks import Tasks
+
+
+async def test_a_task_is_held_until_it_has_ended_and_gives_its_result() -> None:
+    tasks, gate = Tasks(), asyncio.Event()
+
+    async def work() -> str:
+        await gate.wait()
+        return "done"
+
+    task = tasks.spawn("work", work())
+    gc.collect()
+    gate.set()
+    assert (await task, task.get_name()) == ("done", "work")
+
+
+async def test_a_failure_that_nobody_awaits_is_logged_under_the_tasks_name() -> None:
+    async def work() -> None:
+        raise ValueError("broken")
+
+    with capture_logs() as logs:
+        await asyncio.wait({Tasks().spawn("the work", work())})
+        await asyncio.sleep(0)
+    (entry,) = logs
+    assert (entry["event"], entry["task"], entry["error"]) == ("task.failed", "the work", "ValueError('broken')")
+    assert isinstance(entry["exc_info"], ValueError)
+
+
+async def test_closing_cancels_what_runs_and_waits_for_its_end() -> None:
+    tasks, steps = Tasks(), list[str]()
+    begun = asyncio.Event()
+
+    async def work() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)
+            steps.append("cleaned up")
+
+    tasks.spawn("work", work())
+    await begun.wait()
+    with capture_logs() as logs:
+        await tasks.close()
+    assert (steps, logs) == (["cleaned up"], [])
+
+
+async def test_closing_ends_also_what_begins_meanwhile() -> None:
+    tasks, begun = Tasks(), asyncio.Event()
+
+    async def work() -> None:
+        try:
+            begun.set()
+            await asyncio.Event().wait()
+        finally:
+            tasks.spawn("late", asyncio.Event().wait())
+
+    tasks.spawn("work", work())
+    await begun.wait()
+    await asyncio.wait_for(tasks.close(), 5)
+    assert [task for task in asyncio.all_tasks() if task.get_name() == "late"] == []
+
+
+async def test_nothing_to_close_is_fine() -> None:
+    await Tasks().close()
+
+
+async def test_what_is_shielded_goes_on_when_its_caller_is_cancelled() -> None:
+    tasks, gate, done = Tasks(), asyncio.Event(), asyncio.Event()
+
+    async def write() -> None:
+        await gate.wait()
+        done.set()
+
+    caller = tasks.spawn("caller", tasks.shielded("write", write()))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    caller.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await caller
+    gate.set()
+    await asyncio.wait_for(done.wait(), 5)

@@ -501,6 +501,22 @@ async def test_D10_a_command_that_came_too_late_goes_no_further(
     assert [entry["code"] for entry in logs if entry["event"] == "discord.defer_refused"] == [10062]
 
 
+async def test_a_command_in_a_thread_knows_the_thread_its_parent_and_the_roles(
+    emulator: DiscordEmulator, bot: Hosted
+) -> None:
+    guild = emulator.world.create_guild()
+    channel = guild.create_text_channel("general")
+    mods = guild.create_role("Mods")
+    alice = guild.add_member(emulator.world.create_user("alice"), roles=[mods])
+    thread = emulator.world.start_thread(channel, "side talk", alice)
+    await synced(emulator)
+    await alice.slash(thread, "retry")
+    heard = await bot.hears(InboundKind.COMMAND)
+    assert heard.channel.session_key == f"discord:{guild.id}:{channel.id}:{thread.id}"
+    assert heard.channel.visibility is Visibility.PUBLIC
+    assert heard.author.roles == {str(mods.id)}
+
+
 async def test_completion_offers_what_fits(emulator: DiscordEmulator, bot: Hosted, alice: UserHandle) -> None:
     await synced(emulator)
     await alice.autocomplete("persona use", "name", "Ad")
@@ -576,7 +592,8 @@ async def test_in_a_dm_everybody_manages(bot: Hosted, alice: UserHandle) -> None
 
 async def test_the_doctor_finds_a_healthy_bot_healthy(emulator: DiscordEmulator) -> None:
     findings = await make_adapter(emulator, Tasks()).check()
-    assert [finding.severity for finding in findings] == [Severity.OK] * 3
+    assert [finding.severity for finding in findings] == [Severity.OK] * 4
+    assert "scope=bot+applications.commands" in findings[0].message
 
 
 async def test_the_doctor_names_a_refused_token(emulator: DiscordEmulator) -> None:
@@ -597,6 +614,12 @@ async def test_the_doctor_names_a_missing_intent_and_where_to_switch_it_on() -> 
         options = replace(OPTIONS, message_content=False)
         findings = {f.subject: f for f in await make_adapter(emulator, Tasks(), options=options).check()}
         assert findings["discord: message content intent"].severity is Severity.WARNING
+
+
+async def test_the_doctor_names_an_endpoint_that_takes_the_commands_away(emulator: DiscordEmulator) -> None:
+    emulator.rest.application["interactions_endpoint_url"] = "https://example.org/interactions"
+    findings = {finding.subject: finding for finding in await make_adapter(emulator, Tasks()).check()}
+    assert findings["discord: commands"].severity is Severity.FAULT
 
 
 async def test_the_doctor_names_a_gateway_that_does_not_answer(emulator: DiscordEmulator) -> None:

@@ -14,7 +14,9 @@ from simcord.builders import ChannelHandle, GuildHandle
 from simcord.enums import MessageType
 from structlog.testing import capture_logs
 
-from bot.chat import Button, Inbound, InboundKind, Outbound, PartState, SentPart
+from adapters.discord.outbound import DiscordTransport, Part
+from adapters.pacing import Refused, Uncertain, Unreachable, Wait
+from bot.chat import Button, ChannelRef, Inbound, InboundKind, Outbound, PartState, SentPart
 from tests.emulators.discord import DiscordEmulator, Request
 from tests.emulators.discord.harness import Hosted, hosted
 
@@ -34,6 +36,11 @@ class Scene:
     @property
     def posts(self) -> str:
         return f"/channels/{self.channel.id}/messages"
+
+    def transport(self, channel: ChannelRef) -> DiscordTransport:
+        """The bare way out, without pacing."""
+        logged_in = self.bot.adapter._connection.logged_in
+        return DiscordTransport(logged_in, channel, reply_to=None, handle=None, max_parts=5)
 
     def sends(self) -> list[Request]:
         return self.emulator.requests.matching(lambda request: request.is_for("POST", self.posts))
@@ -112,17 +119,19 @@ async def test_D26_no_part_ends_inside_a_token(scene: Scene, token: str) -> None
     assert sum(part.count(token) for part in scene.posted()) == 1
 
 
-async def test_D04_no_send_and_no_edit_pings_anybody(scene: Scene) -> None:
+async def test_D04_no_send_no_edit_and_no_follow_up_pings_anybody(scene: Scene) -> None:
     stream = await scene.bot.adapter.open_reply((await scene.asked()).channel)
-    await stream.finish(Outbound(text=PINGS))
+    await stream.update(PINGS)
+    await scene.emulator.requests.first(lambda r: r.is_for("POST", scene.posts))
+    await stream.finish(Outbound(text=f"{PINGS}!"))
     await scene.bot.reply(await scene.commanded("retry"), f"{PINGS}\n{'x' * 2000}")
-    bodies = [r.body for r in scene.emulator.requests if r.method in ("POST", "PATCH") and "content" in (r.body or {})]
-    assert len(bodies) == 3
-    for body in bodies:
-        assert body["allowed_mentions"]["parse"] == []
-        assert not body["allowed_mentions"].keys() - {"parse", "replied_user"}
-        assert not body["allowed_mentions"].get("replied_user")
-    assert scene.posted()[0] == PINGS
+    sent = [r for r in scene.emulator.requests if r.method in ("POST", "PATCH") and "content" in (r.body or {})]
+    assert [request.method for request in sent] == ["POST", "PATCH", "PATCH", "POST"]
+    for request in sent:
+        assert request.body["allowed_mentions"]["parse"] == []
+        assert not request.body["allowed_mentions"].keys() - {"parse", "replied_user"}
+        assert not request.body["allowed_mentions"].get("replied_user")
+    assert scene.posted()[0] == f"{PINGS}!"
 
 
 async def test_D28_an_echo_of_what_people_typed_pings_nobody(scene: Scene) -> None:
@@ -195,6 +204,18 @@ async def test_D14_a_channel_that_refuses_us_leaves_others_alone(scene: Scene) -
     assert states(await scene.bot.reply(there, "yes")) == [PartState.SENT]
 
 
+async def test_D14_a_refusal_is_logged_once_per_reply(scene: Scene) -> None:
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", scene.posts, status=403, body={"code": 50001, "message": "no"}, times=99)
+    with capture_logs() as logs:
+        stream = await scene.bot.adapter.open_reply(inbound.channel)
+        await stream.update("some words")
+        await scene.emulator.requests.first(lambda r: r.is_for("POST", scene.posts))
+        assert states(await stream.finish(Outbound(text="some words and more"))) == [PartState.FAILED]
+    assert len(scene.sends()) == 2
+    assert len([entry for entry in logs if entry["event"] == "discord.send_refused"]) == 1
+
+
 async def test_what_goes_beyond_the_allowed_messages_is_a_file_under_the_last(scene: Scene) -> None:
     answer = "\n".join(f"line {n}" for n in range(3000))
     parts = await scene.bot.reply(await scene.asked(), answer, max_parts=2)
@@ -225,6 +246,43 @@ async def test_a_passing_fault_delays_the_answer_and_doubles_nothing(scene: Scen
     scene.emulator.fault("POST", scene.posts, status=status)
     assert states(await scene.bot.reply(inbound, "late")) == [PartState.SENT]
     assert scene.posted() == ["late"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "of_send", "of_edit"),
+    [
+        ({"status": 403}, Refused, Refused),
+        ({"status": 400}, Refused, Refused),
+        ({"status": 404}, Refused, Refused),
+        ({"status": 503}, Unreachable, Unreachable),
+        ({"status": 520}, Uncertain, Unreachable),
+        ({"drop": True}, Uncertain, Unreachable),
+        ({"status": 429, "body": {"retry_after": 40.0, "message": "slow down", "global": False}}, Wait, Wait),
+        ({"status": 429, "headers": {"Via": "", "Retry-After": "40"}}, Wait, Wait),
+    ],
+)
+async def test_faults_are_told_in_the_four_words_of_pacing(
+    scene: Scene, fault: dict[str, Any], of_send: type[Exception], of_edit: type[Exception]
+) -> None:
+    transport = scene.transport((await scene.asked()).channel)
+    part = Part(text="hello")
+    message_id = await transport.send(part, 0)
+    scene.emulator.fault("*", f"{scene.posts}*", times=9, **fault)
+    with pytest.raises(of_send) as failed:
+        await transport.send(part, 1)
+    assert getattr(failed.value, "seconds", 40.0) == 40.0
+    with pytest.raises(of_edit):
+        await transport.edit(message_id, part, 0)
+
+
+async def test_a_server_that_is_gone_is_unreachable(scene: Scene) -> None:
+    transport = scene.transport((await scene.asked()).channel)
+    await scene.emulator.stop()
+    for _ in range(2):
+        with pytest.raises((Unreachable, Uncertain)):  # the first may use a connection that is just being closed
+            await transport.send(Part(text="hello"), 0)
+    with pytest.raises(Unreachable):
+        await transport.send(Part(text="hello"), 0)
 
 
 async def test_D24_a_fast_stream_shows_few_edits_and_ends_with_the_whole_text(scene: Scene) -> None:

@@ -33,6 +33,9 @@ CLOSE_SECONDS = 5.0
 RATE_LIMIT_SECONDS = 30.0
 """The library waits out shorter rate limits by itself; 30 is the least it allows."""
 
+NO_PINGS = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
+"""The client adds it to every message and edit, whoever sends it: nothing of ours pings anybody (D04, D28)."""
+
 FATAL_CLOSES = {
     4004: ("the token was refused.", "Make a new one in the developer portal (Bot > Reset Token) as DISCORD__TOKEN."),
     4010: ("the shard was refused.", "Check what DISCORD__GATEWAY_URL points to."),
@@ -71,7 +74,7 @@ class _Client(discord.Client):
             max_messages=None,
             member_cache_flags=discord.MemberCacheFlags.none(),
             chunk_guilds_at_startup=False,
-            allowed_mentions=discord.AllowedMentions.none(),
+            allowed_mentions=NO_PINGS,
             max_ratelimit_timeout=RATE_LIMIT_SECONDS,
         )
         self._listener = listener

@@ -7,11 +7,19 @@ import discord
 import discord.gateway
 import yarl
 
-from adapters.discord.connection import FATAL_CLOSES
+from adapters.discord.connection import FATAL_CLOSES, PORTAL
 from bot.chat import Finding, Severity
 
 GATEWAY_SECONDS = 10.0
 HELLO = 10
+NEEDED = discord.Permissions(
+    view_channel=True,
+    send_messages=True,
+    send_messages_in_threads=True,
+    attach_files=True,
+    read_message_history=True,
+)
+"""What the bot needs in a server; the invitation asks for it."""
 CHECK_NETWORK = "Check the network, proxies, and DISCORD__API_BASE if it is set."
 
 
@@ -20,7 +28,8 @@ async def examine(token: str, *, message_content: bool) -> list[Finding]:
     client = discord.Client(intents=discord.Intents.none())
     try:
         await client.login(token)
-        return [_login(client), _content(client, wanted=message_content), await _gateway(client)]
+        content = _content(client, wanted=message_content)
+        return [_login(client), content, _commands(client), await _gateway(client)]
     except discord.LoginFailure:
         problem, remedy = FATAL_CLOSES[4004]
         return [_fault("login", problem, remedy)]
@@ -32,7 +41,18 @@ async def examine(token: str, *, message_content: bool) -> list[Finding]:
 
 def _login(client: discord.Client) -> Finding:
     assert client.user is not None, "the client is logged in"
-    return _fine("login", f"logged in as {client.user} ({client.user.id})")
+    invitation = discord.utils.oauth_url(
+        client.application_id or 0, permissions=NEEDED, scopes=("bot", "applications.commands")
+    )
+    return _fine("login", f"logged in as {client.user} ({client.user.id}); add it to a server by {invitation}")
+
+
+def _commands(client: discord.Client) -> Finding:
+    assert client.application is not None, "the client is logged in"
+    if client.application.interactions_endpoint_url is None:
+        return _fine("commands", "come over the gateway")
+    problem = "an interactions endpoint URL is set, so no command and no button reaches this bot."
+    return _fault("commands", problem, f"Clear it at {PORTAL} > your application > General Information.")
 
 
 def _content(client: discord.Client, *, wanted: bool) -> Finding:

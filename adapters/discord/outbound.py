@@ -1,6 +1,6 @@
-"""The one way out: every message, edit and follow-up goes through here, and none of them pings anybody (D04, D28).
+"""The one way out: every message, edit and follow-up goes through here.
 
-Knows no pacing: `adapters.pacing` decides when to show what.
+Knows no pacing, which `adapters.pacing` decides, and no mentions: `NO_PINGS` of the client forbids all of them.
 """
 
 from __future__ import annotations
@@ -46,8 +46,6 @@ UNKNOWN_WEBHOOK, INVALID_WEBHOOK_TOKEN = 10015, 50027
 """How Discord says that an interaction's token has run out (after 15 minutes)."""
 BAD_REFERENCE = frozenset({10008, 50035, 160002, 160007})
 """How Discord refuses a reply: its target is gone, cannot be replied to, or cannot be read (D05, D06)."""
-
-NO_PINGS = discord.AllowedMentions(everyone=False, users=False, roles=False, replied_user=False)
 
 LoggedIn = Callable[[], Awaitable[discord.Client]]
 """Waits for the login; raises `Unreachable` or `Refused`."""
@@ -275,7 +273,7 @@ def _was_repeated(error: BaseException | None) -> bool:
 
 def _posted(part: Part) -> dict[str, Any]:
     """Arguments that make a new message of a part."""
-    fields: dict[str, Any] = {"content": part.text, "allowed_mentions": NO_PINGS}
+    fields: dict[str, Any] = {"content": part.text}
     if part.buttons:
         fields["view"] = _view(part.buttons)
     if part.whole:
@@ -287,7 +285,6 @@ def _edited(part: Part) -> dict[str, Any]:
     """Arguments that make an existing message show a part and nothing else."""
     return {
         "content": part.text,
-        "allowed_mentions": NO_PINGS,
         "view": _view(part.buttons) if part.buttons else None,
         "attachments": [_file(part.whole)] if part.whole else [],
     }

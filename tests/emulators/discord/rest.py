@@ -56,12 +56,13 @@ class Rest:
         self.arrived: Journal[tuple[str, str]] = Journal()
         """Method and path of every request, answered or not."""
         self.requests: Journal[Request] = Journal()
+        self.application: dict[str, Any] = {"flags": _application_flags(approved)}
+        """What the portal says of the application, beyond simcord's facts."""
         self.gateway_url = ""
         self.nonce: str | None = None
         """Of the message that is being created right now; the gateway's event carries it."""
         self._world = world
         self._rules = rules
-        self._approved = approved
         self._answers_by_nonce: dict[str, dict[str, Any]] = {}
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
@@ -116,7 +117,7 @@ class Rest:
         if not call.creates_message:
             data = self._dispatch(call)
             if call.path == "/oauth2/applications/@me":
-                data["flags"] = _application_flags(self._approved)
+                data |= self.application
             return data
         return self._create_message(call)
 

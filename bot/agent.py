@@ -93,6 +93,11 @@ class Agent:
                 match event:
                     case TextDelta(text=text):
                         more = visible.feed(text)
+                    case Completion(text=text) if event.replaces_deltas:
+                        # What was streamed turned out to be reasoning; only the whole text counts (L03).
+                        answer.completions.append(event)
+                        visible, said = reply_filter((turn.persona_name,), others), ""
+                        more = visible.feed(text) + visible.flush()
                     case Completion():
                         answer.completions.append(event)
                         more = visible.flush()

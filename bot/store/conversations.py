@@ -5,11 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow
 from bot.store.tables import NOTHING_IN_MEMORY, conversations, listenings, messages, sessions
+
+# Statements of the hot path are made once: building one costs more than running it.
+_BY_ID = select(conversations).where(conversations.c.id == bindparam("id"))
+_NEWEST = select(func.coalesce(func.max(messages.c.id), 0))
+_COVERS = (
+    select(listenings.c.id)
+    .where(
+        listenings.c.conversation_id == bindparam("conversation_id"),
+        listenings.c.from_position <= bindparam("first"),
+        func.coalesce(listenings.c.to_position, bindparam("last")) >= bindparam("last"),
+    )
+    .limit(1)
+)
 
 
 def ensure_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datetime) -> int:
@@ -18,12 +31,9 @@ def ensure_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datet
     Another persona's conversation stops listening where this one begins, so that what was said while a persona was
     away stays unknown to it.
     """
-    if session.conversation_id is not None:
-        current = tx.execute(
-            select(conversations.c.persona_id).where(conversations.c.id == session.conversation_id)
-        ).scalar()
-        if current == persona_id:
-            return session.conversation_id
+    current = conversation_by_id(tx, session.conversation_id) if session.conversation_id is not None else None
+    if current is not None and current.persona_id == persona_id:
+        return current.id
     resumed = tx.execute(
         select(conversations.c.id)
         .where(
@@ -72,15 +82,13 @@ def hear_burst(tx: Tx, conversation_id: int, first: int, last: int) -> None:
     """Let a conversation have heard what it answers, also when that was said before it began: a turn that waited
     through a switch or a reset is answered by the new one.
     """
-    until = func.coalesce(listenings.c.to_position, last)
-    covers = (listenings.c.conversation_id == conversation_id, listenings.c.from_position <= first, until >= last)
-    if tx.execute(select(listenings.c.id).where(*covers).limit(1)).scalar() is None:
+    if tx.execute(_COVERS, {"conversation_id": conversation_id, "first": first, "last": last}).scalar() is None:
         tx.execute(insert(listenings).values(conversation_id=conversation_id, from_position=first, to_position=last))
 
 
 def next_position(tx: Tx) -> int:
     """The position that the next message will get; ids are never reused."""
-    return int(tx.execute(select(func.coalesce(func.max(messages.c.id), 0))).scalar_one()) + 1
+    return int(tx.execute(_NEWEST).scalar_one()) + 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -95,7 +103,7 @@ class ConversationRow:
 
 def conversation_by_id(tx: Tx, conversation_id: int) -> ConversationRow:
     """A conversation that is known to exist."""
-    row = tx.execute(select(conversations).where(conversations.c.id == conversation_id)).one()
+    row = tx.execute(_BY_ID, {"id": conversation_id}).one()
     return ConversationRow(id=row.id, persona_id=row.persona_id, watermark=row.watermark, is_greeted=row.greeted)
 
 

@@ -30,11 +30,14 @@ class CallRecord:
     total_ms: int = 0
 
 
+_INSERT_CALL = insert(model_calls)  # made once: building a statement costs more than running it
+
+
 def record_call(tx: Tx, call: CallRecord, now: datetime) -> None:
     """Add a call to the ledger."""
     values = {name: getattr(call, name) for name in call.__slots__ if name != "usage"}
     usage = asdict(call.usage) if call.usage is not None else {}
-    tx.execute(insert(model_calls).values(**values, **usage, at=now))
+    tx.execute(_INSERT_CALL, {**values, **usage, "at": now})
 
 
 def load_quirks(tx: Tx) -> list[LearnedQuirk]:

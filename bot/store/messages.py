@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import bindparam, insert, select, update
 
 from bot.chat import AttachmentKind, Inbound
 from bot.store import conversations
@@ -32,13 +32,17 @@ class Known:
     addressed: bool
 
 
+# Statements of the hot path are made once: building one costs more than running it.
+_INSERT = insert(messages)
+_KNOWN = select(messages.c.id, messages.c.addressed).where(
+    messages.c.session_id == bindparam("session_id"),
+    messages.c.platform_message_id == bindparam("platform_message_id"),
+)
+
+
 def find(tx: Tx, session: SessionRow, platform_message_id: str) -> Known | None:
     """The message that the platform knows by that id, if it was ever heard of here."""
-    row = tx.execute(
-        select(messages.c.id, messages.c.addressed).where(
-            messages.c.session_id == session.id, messages.c.platform_message_id == platform_message_id
-        )
-    ).first()
+    row = tx.execute(_KNOWN, {"session_id": session.id, "platform_message_id": platform_message_id}).first()
     return Known(id=row.id, addressed=row.addressed) if row else None
 
 
@@ -56,7 +60,7 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "reply_to": inbound.reply_to.message_id if inbound.reply_to else None,
         "quote": _quote(tx, session, inbound),
     }
-    tx.execute(insert(messages).values(values))
+    tx.execute(_INSERT, values)
     for attachment in inbound.attachments:
         if attachment.kind is AttachmentKind.IMAGE:
             image = {"name": attachment.name, "media_type": attachment.media_type, "data": attachment.data}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, insert, select, update
+from sqlalchemy import ColumnElement, Row, and_, bindparam, insert, select, update
 
 from bot.chat import PartState, SentPart
 from bot.llm.model import ToolCall
@@ -33,33 +33,40 @@ class NewReply:
     """NOTICE when the burst is answered by telling of a failure, which no prompt may read."""
 
 
+# Statements of the hot path are made once: building one costs more than running it.
+_INSERT = insert(messages)
+_INSERT_PART = insert(sent_parts)
+_SETTLE = update(messages).where(messages.c.id == bindparam("reply_id"))
+_ANSWERED = update(messages).where(
+    messages.c.id.in_(bindparam("burst", expanding=True)), messages.c.answered_by.is_(None)
+)
+
+
 def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
     """Insert the reply row and mark its burst answered: the transaction before the first visible request (R2, S16)."""
     reply_id = next_position(tx)
-    tx.execute(
-        insert(messages).values(
-            id=reply_id,
-            session_id=new.session.id,
-            conversation_id=new.conversation_id,
-            position=new.position,
-            place_key=new.session.channel.place_key,
-            visibility=new.session.channel.visibility.value,
-            author_name=new.persona_name,
-            persona_id=new.persona_id,
-            kind=new.kind.value,
-            text="",
-            quote="",
-            addressed=False,
-            state=ReplyState.SENDING.value,
-            standing=Standing.LIVE.value,
-            cut=False,
-            tokens=0,
-            sent_at=now,
-        )
-    )
+    row = {
+        "id": reply_id,
+        "session_id": new.session.id,
+        "conversation_id": new.conversation_id,
+        "position": new.position,
+        "place_key": new.session.channel.place_key,
+        "visibility": new.session.channel.visibility.value,
+        "author_name": new.persona_name,
+        "persona_id": new.persona_id,
+        "kind": new.kind.value,
+        "text": "",
+        "quote": "",
+        "addressed": False,
+        "state": ReplyState.SENDING.value,
+        "standing": Standing.LIVE.value,
+        "cut": False,
+        "tokens": 0,
+        "sent_at": now,
+    }
+    tx.execute(_INSERT, row)
     if new.burst:
-        unanswered = (messages.c.id.in_(new.burst), messages.c.answered_by.is_(None))
-        tx.execute(update(messages).where(*unanswered).values(answered_by=reply_id))
+        tx.execute(_ANSWERED, {"burst": new.burst, "answered_by": reply_id})
         hear_burst(tx, new.conversation_id, new.burst[0], new.burst[-1])
     return reply_id
 
@@ -90,10 +97,10 @@ def settle_reply(tx: Tx, reply_id: int, settled: Settled, now: datetime) -> None
     """Store the final text, its tool rounds and what the platform said about each part."""
     state = worst_state(settled.parts)
     values = {"text": settled.text, "tokens": settled.tokens, "state": state.value, "cut": settled.cut, "sent_at": now}
-    tx.execute(update(messages).where(messages.c.id == reply_id).values(values))
+    tx.execute(_SETTLE, {"reply_id": reply_id, **values})
     for part in settled.parts:
         row = {"ordinal": part.ordinal, "platform_message_id": part.message_id, "state": part.state.value}
-        tx.execute(insert(sent_parts).values(message_id=reply_id, **row))
+        tx.execute(_INSERT_PART, {"message_id": reply_id, **row})
     for tool_round in settled.rounds:
         _store_round(tx, reply_id, tool_round, now)
 

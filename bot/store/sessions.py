@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 
 from bot.chat import ChannelRef, Visibility
 from bot.overrides import Source, StoredOverride
@@ -24,15 +24,24 @@ class SessionRow:
     """What its people call it; empty = by its channel's name."""
 
 
+# Statements of the hot path are made once: building one costs more than running it.
+_BY_KEY = select(sessions).where(sessions.c.key == bindparam("key"))
+_BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
+_TOUCH = update(sessions).where(sessions.c.id == bindparam("touched"))
+_OVERRIDES = select(overrides.c.scope, overrides.c.scope_key, overrides.c.name, overrides.c.value).where(
+    overrides.c.scope_key.in_(bindparam("keys", expanding=True))
+)
+
+
 def find_session(tx: Tx, channel: ChannelRef) -> SessionRow | None:
     """The session of a channel, if anybody has spoken there."""
-    row = tx.execute(select(sessions).where(sessions.c.key == channel.session_key)).first()
+    row = tx.execute(_BY_KEY, {"key": channel.session_key}).first()
     return _session(row) if row else None
 
 
 def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
     """The session of a channel, made when it is new. Names are refreshed because people rename channels."""
-    row = tx.execute(select(sessions).where(sessions.c.key == channel.session_key)).first()
+    row = tx.execute(_BY_KEY, {"key": channel.session_key}).first()
     names = {
         "place_name": channel.place_name,
         "channel_name": channel.channel_name,
@@ -61,7 +70,7 @@ def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
 
 def session_by_id(tx: Tx, session_id: int) -> SessionRow:
     """A session that is known to exist."""
-    return _session(tx.execute(select(sessions).where(sessions.c.id == session_id)).one())
+    return _session(tx.execute(_BY_ID, {"id": session_id}).one())
 
 
 def _session(row: Row[tuple[object, ...]]) -> SessionRow:
@@ -84,7 +93,7 @@ def set_label(tx: Tx, session_id: int, label: str) -> None:
 
 def touch_session(tx: Tx, session_id: int, now: datetime) -> None:
     """Note when a human last spoke; the idle clock runs from there."""
-    tx.execute(update(sessions).where(sessions.c.id == session_id).values(last_human_at=now))
+    tx.execute(_TOUCH, {"touched": session_id, "last_human_at": now})
 
 
 def load_overrides(tx: Tx, channel: ChannelRef) -> list[StoredOverride]:
@@ -94,11 +103,7 @@ def load_overrides(tx: Tx, channel: ChannelRef) -> list[StoredOverride]:
         (Scope.SESSION.value, channel.parent_key): Source.PARENT,
         (Scope.PLACE.value, channel.place_key): Source.PLACE,
     }
-    rows = tx.execute(
-        select(overrides.c.scope, overrides.c.scope_key, overrides.c.name, overrides.c.value).where(
-            overrides.c.scope_key.in_((channel.session_key, channel.parent_key, channel.place_key))
-        )
-    )
+    rows = tx.execute(_OVERRIDES, {"keys": [channel.session_key, channel.parent_key, channel.place_key]})
     return [
         StoredOverride(scope=places[row.scope, row.scope_key], name=row.name, value=row.value)
         for row in rows

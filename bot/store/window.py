@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, case, func, or_, select
+from sqlalchemy import Integer, and_, bindparam, case, exists, func, or_, select
 
 from bot.store.database import Tx
-from bot.store.tables import MessageKind, ReplyState, Standing, conversations, images, listenings, messages
-
-PAGE_ROWS = 200
-"""Rows fetched at a time while a window is filled from its newest end."""
+from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, conversations, images, listenings, messages
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +69,40 @@ SHOWN = or_(messages.c.state.is_(None), messages.c.state != ReplyState.FAILED.va
 LIVE = and_(messages.c.deleted_at.is_(None), messages.c.standing == Standing.LIVE.value)
 
 
+_KIND_OF = {kind.value: kind for kind in MessageKind}
+_CONVERSATION = bindparam("conversation_id", type_=Integer)
+# Until when an interval reaches goes by the id: what was said later stands at an earlier position where it answers an
+# earlier message.
+_HEARD = exists(
+    select(listenings.c.id).where(
+        listenings.c.conversation_id == _CONVERSATION,
+        messages.c.position >= listenings.c.from_position,
+        or_(listenings.c.to_position.is_(None), messages.c.id <= listenings.c.to_position),
+    )
+)
+_WATERMARK = select(conversations.c.watermark).where(conversations.c.id == _CONVERSATION).scalar_subquery()
+_IN_WINDOW = and_(
+    messages.c.session_id == bindparam("session_id"),
+    messages.c.position > _WATERMARK,
+    messages.c.kind.in_(_KINDS),
+    LIVE,
+    SHOWN,
+    or_(
+        messages.c.conversation_id == _CONVERSATION,
+        # Tool rounds of other conversations are their own business; their replies were heard by everybody.
+        and_(messages.c.kind != MessageKind.TOOL.value, _HEARD),
+        messages.c.id.in_(bindparam("burst", expanding=True)),
+    ),
+)
+# Made once: building a statement costs more than running it.
+_WINDOW = (
+    select(*_COLUMNS)
+    .where(_IN_WINDOW, messages.c.position <= bindparam("up_to"), messages.c.position >= bindparam("start"))
+    .order_by(messages.c.position.desc(), _RANK.desc(), messages.c.id.desc())
+)
+_COUNT = select(func.count()).select_from(messages).where(_IN_WINDOW)
+
+
 def read_window(
     tx: Tx,
     session_id: int,
@@ -88,18 +119,10 @@ def read_window(
     (0 = no limit); `start` is the position before which nothing is wanted. The `burst` to answer is always in it, also
     when it was said before this conversation began to listen.
     """
-    query = (
-        select(*_COLUMNS)
-        .where(
-            *_in_window(tx, session_id, conversation_id, burst),
-            messages.c.position <= up_to,
-            messages.c.position >= start,
-        )
-        .order_by(messages.c.position.desc(), _RANK.desc(), messages.c.id.desc())
-    )
+    facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": burst or (-1,)}
     rows: list[WindowRow] = []
     used = 0
-    for row in tx.execute(query).yield_per(PAGE_ROWS):
+    for row in tx.execute(_WINDOW, {**facts, "start": start, "up_to": up_to}):
         if (rows and used + row.tokens > room) or (limit and len(rows) >= limit):
             break
         used += row.tokens
@@ -110,62 +133,52 @@ def read_window(
 
 def count_window(tx: Tx, session_id: int, conversation_id: int) -> int:
     """How many messages of the conversation stand after its watermark."""
-    query = select(func.count()).select_from(messages).where(*_in_window(tx, session_id, conversation_id))
-    return int(tx.execute(query).scalar_one())
-
-
-def _in_window(
-    tx: Tx, session_id: int, conversation_id: int, burst: Sequence[int] = ()
-) -> tuple[ColumnElement[bool], ...]:
-    watermark = tx.execute(select(conversations.c.watermark).where(conversations.c.id == conversation_id)).scalar_one()
-    own = messages.c.conversation_id == conversation_id
-    return (
-        messages.c.session_id == session_id,
-        messages.c.position > watermark,
-        messages.c.kind.in_(_KINDS),
-        LIVE,
-        SHOWN,
-        or_(own, _heard(tx, conversation_id), messages.c.id.in_(burst)),
-    )
-
-
-def _heard(tx: Tx, conversation_id: int) -> ColumnElement[bool]:
-    intervals = tx.execute(
-        select(listenings.c.from_position, listenings.c.to_position).where(
-            listenings.c.conversation_id == conversation_id
-        )
-    ).all()
-    # Until when goes by the id: what was said later stands at an earlier position where it answers an earlier message.
-    inside = [
-        and_(messages.c.position >= first, messages.c.id <= last) if last is not None else messages.c.position >= first
-        for first, last in intervals
-    ]
-    # Tool rounds of other conversations are their own business; their replies were heard by everybody.
-    return and_(messages.c.kind != MessageKind.TOOL.value, or_(*inside)) if inside else messages.c.id < 0
+    facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": (-1,)}
+    return int(tx.execute(_COUNT, facts).scalar_one())
 
 
 def _window_row(row: Any) -> WindowRow:
-    fields = dict(row._mapping)
-    fields["kind"] = MessageKind(row.kind)
-    fields["tool_calls"] = tuple(json.loads(row.tool_calls)) if row.tool_calls else ()
-    return WindowRow(**fields)
+    return WindowRow(
+        id=row[0],
+        position=row[1],
+        kind=_KIND_OF[row[2]],
+        conversation_id=row[3],
+        persona_id=row[4],
+        author_key=row[5],
+        author_name=row[6],
+        text=row[7],
+        quote=row[8],
+        addressed=row[9],
+        tokens=row[10],
+        sent_at=row[11],
+        tool_calls=tuple(json.loads(row[12])) if row[12] else (),
+        tool_call_id=row[13],
+        tool_name=row[14],
+    )
+
+
+_OLDEST_UNANSWERED = (
+    select(func.min(messages.c.id))
+    .where(messages.c.session_id == bindparam("session_id"), UNANSWERED, LIVE)
+    .scalar_subquery()
+)
+_ADDRESSED = (
+    select(messages.c.id, messages.c.author_key, messages.c.answered_by)
+    .where(
+        messages.c.session_id == bindparam("session_id"),
+        messages.c.id >= _OLDEST_UNANSWERED,
+        messages.c.addressed,
+        LIVE,
+    )
+    .order_by(messages.c.id)
+)
 
 
 def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
     """The ids of the burst that a message belongs to: unanswered addressed messages of its author, not interrupted by
     another author's addressed message (R2). Empty when the message is answered, deleted or undone.
     """
-    first = select(messages.c.id).where(
-        messages.c.session_id == session_id, messages.c.addressed, messages.c.answered_by.is_(None), LIVE
-    )
-    oldest = tx.execute(first.order_by(messages.c.id).limit(1)).scalar()
-    if oldest is None:
-        return ()
-    rows = tx.execute(
-        select(messages.c.id, messages.c.author_key, messages.c.answered_by)
-        .where(messages.c.session_id == session_id, messages.c.id >= oldest, messages.c.addressed, LIVE)
-        .order_by(messages.c.id)
-    )
+    rows = tx.execute(_ADDRESSED, {"session_id": session_id})
     return burst_of(message_id, [(row.id, row.author_key, row.answered_by is not None) for row in rows])
 
 

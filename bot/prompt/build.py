@@ -6,8 +6,9 @@ The history is only ever appended to, so that one request is a prefix of the nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import structlog
 
@@ -60,20 +61,21 @@ class PromptBuilder:
             )
             for slot in Slot
         )
-        groups = group_history(turn.history)
+        units = group_history(turn.history)
         fixed = [text for text in (stable, tail, *(str(tool.parameters) + tool.description for tool in tools)) if text]
         fixed_tokens = sum(self.count(text) + MESSAGE_OVERHEAD_TOKENS for text in fixed) + IMAGE_TOKENS * len(
             turn.images
         )
-        room = int((budget or turn.budget) / factor) - fixed_tokens
-        kept = keep_newest(groups, room, tokens=_group_tokens)
-        history = [message for group in kept for message in self._messages(group, turn)]
+        room = int((turn.budget if budget is None else budget) / factor) - fixed_tokens
+        kept = keep_newest(units, room, tokens=_tokens)
+        history = [_message(row, turn) for unit in kept for row in unit]
         system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
         # Many servers refuse a system message after the first; volatile text goes as a note in the last user message.
         messages = (*system, *_with_tail(history, tail))
-        used = fixed_tokens + sum(map(_group_tokens, kept))
+        used = fixed_tokens + sum(map(_tokens, kept))
         start = kept[0][0].position if kept else turn.position
-        return Prompt(messages=messages, tokens=int(used * factor), dropped=len(groups) - len(kept), start=start)
+        dropped = sum(map(len, units[: len(units) - len(kept)]))
+        return Prompt(messages=messages, tokens=int(used * factor), dropped=dropped, start=start)
 
     async def _section(self, section: Section, turn: Turn) -> str | None:
         limit = self.section_timeout_ms / 1000 if self.section_timeout_ms else None
@@ -85,23 +87,21 @@ class PromptBuilder:
             log.warning("prompt.section_failed", section=section.name, error=repr(error))
         return None
 
-    def _messages(self, group: Sequence[WindowRow], turn: Turn) -> Iterable[ModelMessage]:
-        first, *results = group
-        if first.tool_calls:
-            yield ModelMessage(
-                role=Role.ASSISTANT, text=first.text, tool_calls=tuple(ToolCall(**c) for c in first.tool_calls)
-            )
-            for row in results:
-                yield ModelMessage(role=Role.TOOL, text=row.text, tool_call_id=row.tool_call_id, name=row.tool_name)
-        elif first.kind is MessageKind.REPLY and first.conversation_id == turn.conversation_id:
-            yield ModelMessage(role=Role.ASSISTANT, text=first.text)
-        else:
-            images = tuple(
-                Image(media_type=image.media_type, data=image.data)
-                for image in turn.images
-                if image.message_id == first.id
-            )
-            yield ModelMessage(role=Role.USER, text=line_of(first, turn.is_group), images=images)
+
+def _message(row: WindowRow, turn: Turn) -> ModelMessage:
+    if row.tool_calls:
+        calls = tuple(ToolCall(**call) for call in row.tool_calls)
+        return ModelMessage(role=Role.ASSISTANT, text=row.text, tool_calls=calls)
+    if row.kind is MessageKind.TOOL:
+        return ModelMessage(role=Role.TOOL, text=row.text, tool_call_id=row.tool_call_id, name=row.tool_name)
+    if row.kind is MessageKind.REPLY and row.conversation_id == turn.conversation_id:
+        return ModelMessage(role=Role.ASSISTANT, text=row.text)
+    images = (image for image in turn.images if image.message_id == row.id)
+    return ModelMessage(
+        role=Role.USER,
+        text=line_of(row, turn.is_group),
+        images=tuple(Image(media_type=image.media_type, data=image.data) for image in images),
+    )
 
 
 def line_of(row: WindowRow, in_group: bool) -> str:
@@ -113,25 +113,30 @@ def line_of(row: WindowRow, in_group: bool) -> str:
 
 
 def group_history(rows: Iterable[WindowRow]) -> list[tuple[WindowRow, ...]]:
-    """Rows in units that must not be split: a tool call with all its results; one that lacks some is left out (L05)."""
-    groups: list[tuple[WindowRow, ...]] = []
-    open_group: list[WindowRow] = []
-    missing: set[str] = set()
+    """Rows in units that are kept or left out as a whole: all that stands at one position, which is what was said, the
+    tool rounds of its answer, and the answer. A round that lacks a result is no part of it (L05).
+    """
+    return [tuple(unit) for _, unit in groupby(_without_open_rounds(rows), key=lambda row: row.position)]
+
+
+def _without_open_rounds(rows: Iterable[WindowRow]) -> Iterator[WindowRow]:
+    tool_round: list[WindowRow] = []
+    missing: list[str] = []
     for row in rows:
         if row.kind is not MessageKind.TOOL:
-            groups.append((row,))
+            missing = []
+            yield row
         elif row.tool_calls:
-            open_group, missing = [row], {call["id"] for call in row.tool_calls}
+            tool_round, missing = [row], [call["id"] for call in row.tool_calls]
         elif row.tool_call_id in missing:
-            open_group.append(row)
-            missing.discard(row.tool_call_id)
+            tool_round.append(row)
+            missing.remove(row.tool_call_id)
             if not missing:
-                groups.append(tuple(open_group))
-    return groups
+                yield from tool_round
 
 
-def _group_tokens(group: Sequence[WindowRow]) -> int:
-    return sum(row.tokens + MESSAGE_OVERHEAD_TOKENS for row in group)
+def _tokens(unit: Sequence[WindowRow]) -> int:
+    return sum(row.tokens + MESSAGE_OVERHEAD_TOKENS for row in unit)
 
 
 def _with_tail(history: list[ModelMessage], tail: str) -> list[ModelMessage]:

@@ -4,77 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Any
 
 import discord
 import pytest
-from simcord.actors import MemberActor
-from simcord.builders import ChannelHandle, GuildHandle
 from simcord.enums import MessageType
 from structlog.testing import capture_logs
 
-from adapters.discord.outbound import DiscordTransport, Part
+from adapters.discord.outbound import Part
 from adapters.pacing import Refused, Uncertain, Unreachable, Wait
-from bot.chat import Button, ChannelRef, Inbound, InboundKind, Outbound, PartState, SentPart
-from tests.emulators.discord import DiscordEmulator, Request
-from tests.emulators.discord.harness import Hosted, hosted
+from bot.chat import Outbound, PartState, SentPart
+from tests.emulators.discord.harness import Scene, staged, states
 
 PINGS = "Wake up @everyone @here <@&111222333444555666>"
 
 
-@dataclass
-class Scene:
-    """A connected bot, a guild with a channel, and somebody to talk to."""
-
-    emulator: DiscordEmulator
-    bot: Hosted
-    guild: GuildHandle
-    channel: ChannelHandle
-    alice: MemberActor
-
-    @property
-    def posts(self) -> str:
-        return f"/channels/{self.channel.id}/messages"
-
-    def transport(self, channel: ChannelRef) -> DiscordTransport:
-        """The bare way out, without pacing."""
-        logged_in = self.bot.adapter._connection.logged_in
-        return DiscordTransport(logged_in, channel, reply_to=None, handle=None, max_parts=5)
-
-    def sends(self) -> list[Request]:
-        return self.emulator.requests.matching(lambda request: request.is_for("POST", self.posts))
-
-    def posted(self) -> list[str]:
-        """What the bot's messages in the channel say now."""
-        messages = self.emulator.world.backend.messages[self.channel.id].values()
-        return [message.content for message in messages if message.author_id == self.emulator.bot_id]
-
-    async def asked(self) -> Inbound:
-        """The bot hears a question."""
-        message = await self.alice.send(self.channel, f"{self.emulator.mention} hi")
-        return await self.bot.hears(message_id=str(message.id))
-
-    async def commanded(self, name: str, **options: str) -> Inbound:
-        """The bot hears a slash command, which it has deferred."""
-        await self.emulator.requests.first(lambda r: r.method == "PUT" and r.path.endswith("/commands"))
-        mark = self.bot.heard.mark()
-        self.result = await self.alice.slash(self.channel, name, **options)
-        return await self.bot.hears(InboundKind.COMMAND, after=mark)
-
-
 @pytest.fixture
 async def scene() -> AsyncIterator[Scene]:
-    async with DiscordEmulator() as emulator:
-        guild = emulator.world.create_guild("Lab")
-        channel = guild.create_text_channel("general")
-        alice = guild.add_member(emulator.world.create_user("alice"))
-        async with hosted(emulator) as bot:
-            yield Scene(emulator, bot, guild, channel, alice)
-
-
-def states(parts: tuple[SentPart, ...]) -> list[PartState]:
-    return [part.state for part in parts]
+    async with staged() as scene:
+        yield scene
 
 
 async def test_an_answer_is_a_reply_that_tells_its_message_id(scene: Scene) -> None:
@@ -313,75 +261,3 @@ async def test_a_message_that_may_not_be_deleted_is_no_fault_of_ours(scene: Scen
         scene.emulator.fault("DELETE", "*", status=403)
         await scene.bot.adapter.delete(inbound.channel, [inbound.message_id])
     assert [entry["event"] for entry in logs] == ["discord.delete_failed"]
-
-
-# Interactions
-
-
-async def test_a_command_is_answered_in_its_deferred_message_and_follow_ups(scene: Scene) -> None:
-    inbound = await scene.commanded("retry")
-    assert scene.result.deferred
-    parts = await scene.bot.reply(inbound, "e" * 5000)
-    assert scene.result.response
-    texts = [scene.result.response.content, *(message.content for message in scene.result.followups)]
-    assert "".join(texts) == "e" * 5000
-    assert [part.message_id for part in parts] == [
-        str(scene.result.response.id),
-        *(str(message.id) for message in scene.result.followups),
-    ]
-    assert scene.sends() == []
-
-
-async def test_an_ephemeral_command_is_answered_ephemerally_to_the_end(scene: Scene) -> None:
-    await scene.bot.reply(await scene.commanded("status"), "f" * 5000)
-    assert scene.result.response
-    assert scene.result.response.ephemeral
-    assert [message.ephemeral for message in scene.result.followups] == [True, True]
-
-
-async def test_a_streamed_command_is_edited_through_its_interaction(scene: Scene) -> None:
-    inbound = await scene.commanded("status")
-    stream = await scene.bot.adapter.open_reply(inbound.channel, handle=inbound.reply_handle)
-    await stream.update("first words of it")
-    await stream.finish(Outbound(text="first words of it, and the rest"))
-    assert scene.result.response
-    assert scene.result.response.content == "first words of it, and the rest"
-
-
-async def test_after_its_15_minutes_a_command_is_answered_in_the_channel(scene: Scene) -> None:
-    inbound = await scene.commanded("retry")
-    scene.emulator.world.backend.advance_clock(16 * 60)
-    assert states(await scene.bot.reply(inbound, "at last")) == [PartState.SENT]
-    assert [request.body["content"] for request in scene.sends()] == ["at last"]
-
-
-async def test_after_its_15_minutes_an_ephemeral_answer_is_not_shown_to_everybody(scene: Scene) -> None:
-    inbound = await scene.commanded("status")
-    scene.emulator.world.backend.advance_clock(16 * 60)
-    assert states(await scene.bot.reply(inbound, "secret")) == [PartState.FAILED]
-    assert scene.sends() == []
-
-
-async def test_a_pressed_button_runs_its_command_and_the_answer_edits_its_message(scene: Scene) -> None:
-    buttons = ((Button(label="Next", command="persona list -p 2"), Button(label="Close", command="close")),)
-    (part,) = await scene.bot.reply(await scene.asked(), "page 1", buttons=buttons)
-    message = await scene.emulator.bot_message()
-    components = message["components"][0]["components"]
-    assert [item["custom_id"] for item in components] == ["familiar:persona list -p 2", "familiar:close"]
-    await scene.alice.click(scene.emulator.world.message(scene.channel.id, int(message["id"])), label="Next")
-    pressed = await scene.bot.hears(InboundKind.BUTTON)
-    assert pressed.text == "persona list -p 2"
-    assert pressed.author.id == str(scene.alice.id)
-    (edited,) = await scene.bot.reply(pressed, "page 2")
-    assert edited.message_id == part.message_id
-    assert scene.posted() == ["page 2"]
-    assert scene.emulator.world.message(scene.channel.id, int(message["id"])).components == []
-
-
-async def test_buttons_are_kept_nowhere_in_this_process(scene: Scene) -> None:
-    buttons = ((Button(label="Next", command="next"),),)
-    for inbound in (await scene.asked(), await scene.commanded("retry")):
-        await scene.bot.reply(inbound, "page 1", buttons=buttons)
-    store: Any = scene.bot.adapter._connection.client._connection._view_store
-    assert not store._views
-    assert not store._synced_message_views

@@ -8,12 +8,30 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import discord
+from simcord.actors import MemberActor
+from simcord.builders import ChannelHandle, GuildHandle, UserHandle
+from simcord.results import InteractionResult
+
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.options import DiscordOptions
-from bot.chat import Button, CommandMenu, CommandSpec, Inbound, InboundKind, OptionSpec, Outbound, SentPart
+from adapters.discord.outbound import DiscordTransport
+from bot.chat import (
+    Button,
+    ChannelRef,
+    CommandMenu,
+    CommandSpec,
+    Inbound,
+    InboundKind,
+    OptionSpec,
+    Outbound,
+    PartState,
+    SentPart,
+)
 from bot.tasks import Tasks
 from tests.emulators.discord.emulator import DiscordEmulator
-from tests.emulators.discord.journal import Journal
+from tests.emulators.discord.journal import Journal, Request
+from tests.emulators.discord.world import World
 
 SPECS = (
     CommandSpec(path=("status",), ephemeral=True),
@@ -99,3 +117,79 @@ async def hosted(emulator: DiscordEmulator, *, options: DiscordOptions = OPTIONS
         await bot.adapter.close()
         await running
         await tasks.close()
+
+
+@dataclass
+class Scene:
+    """A connected bot, a guild with a channel, and two people: Alice is in the guild, Bob talks in his DM."""
+
+    emulator: DiscordEmulator
+    bot: Hosted
+    guild: GuildHandle
+    channel: ChannelHandle
+    alice: MemberActor
+    bob: UserHandle
+    result: InteractionResult = field(init=False)
+    """Of the latest slash command."""
+
+    @property
+    def world(self) -> World:
+        """Where more of everything can be made."""
+        return self.emulator.world
+
+    @property
+    def mention(self) -> str:
+        """How people write the bot's mention."""
+        return self.emulator.mention
+
+    @property
+    def posts(self) -> str:
+        """The path of sends to the channel."""
+        return f"/channels/{self.channel.id}/messages"
+
+    def transport(self, channel: ChannelRef) -> DiscordTransport:
+        """The bare way out, without pacing."""
+        logged_in = self.bot.adapter._connection.logged_in
+        return DiscordTransport(logged_in, channel, reply_to=None, handle=None, max_parts=5)
+
+    def sends(self) -> list[Request]:
+        """The bot's sends to the channel."""
+        return self.emulator.requests.matching(lambda request: request.is_for("POST", self.posts))
+
+    def posted(self) -> list[str]:
+        """What the bot's messages in the channel say now."""
+        messages = self.emulator.world.backend.messages[self.channel.id].values()
+        return [message.content for message in messages if message.author_id == self.emulator.bot_id]
+
+    async def asked(self) -> Inbound:
+        """The bot hears a question."""
+        message = await self.alice.send(self.channel, f"{self.emulator.mention} hi")
+        return await self.bot.hears(message_id=str(message.id))
+
+    async def registered(self) -> None:
+        """The bot's commands can be used."""
+        await self.emulator.requests.first(lambda r: r.method == "PUT" and r.path.endswith("/commands"))
+
+    async def commanded(self, name: str, **options: str) -> Inbound:
+        """The bot hears a slash command, which it has deferred."""
+        await self.registered()
+        mark = self.bot.heard.mark()
+        self.result = await self.alice.slash(self.channel, name, **options)
+        return await self.bot.hears(InboundKind.COMMAND, after=mark)
+
+
+@contextlib.asynccontextmanager
+async def staged(*, options: DiscordOptions = OPTIONS, approved: discord.Intents | None = None) -> AsyncIterator[Scene]:
+    """A scene that is ready."""
+    async with DiscordEmulator(approved=approved) as emulator:
+        guild = emulator.world.create_guild("Lab")
+        channel = guild.create_text_channel("general")
+        alice = guild.add_member(emulator.world.create_user("alice"))
+        bob = emulator.world.create_user("bob", global_name="Bob")
+        async with hosted(emulator, options=options) as bot:
+            yield Scene(emulator, bot, guild, channel, alice, bob)
+
+
+def states(parts: tuple[SentPart, ...]) -> list[PartState]:
+    """What became of each part."""
+    return [part.state for part in parts]

@@ -1,0 +1,148 @@
+"""What the Discord adapter hears on the wire, and in which order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+
+import discord
+import pytest
+from structlog.testing import capture_logs
+
+from bot.chat import Inbound, InboundKind, Visibility
+from tests.emulators.discord.harness import OPTIONS, Scene, staged
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with staged() as scene:
+        yield scene
+
+
+async def test_D33_a_dm_is_heard_and_answered_without_a_guild(scene: Scene) -> None:
+    await scene.bob.send_dm("hello")
+    heard = await scene.bot.hears()
+    assert heard.channel.session_key == f"discord:{scene.bob.dm_channel.id}"
+    assert heard.channel.visibility is Visibility.DM
+    assert (heard.author.name, heard.author.roles) == ("Bob", frozenset())
+    await scene.bot.reply(heard, "hi")
+    assert (await scene.emulator.bot_message())["channel_id"] == str(scene.bob.dm_channel.id)
+
+
+async def test_D11_without_the_content_intent_we_hear_dms_and_mentions_and_say_so_once() -> None:
+    approved = discord.Intents.all()
+    approved.message_content = False
+    with capture_logs() as logs:
+        async with staged(options=replace(OPTIONS, message_content=False), approved=approved) as scene:
+            first = await scene.alice.send(scene.channel, "psst")
+            await scene.alice.send(scene.channel, "nobody hears this")
+            await scene.alice.edit(first, "nor this")
+            await scene.alice.send(scene.channel, f"{scene.mention} but this")
+            await scene.alice.send_dm("and this")
+            await scene.bot.hears(text="and this")
+    assert {inbound.text for inbound in scene.bot.heard} == {"but this", "and this"}
+    assert [entry["event"] for entry in logs].count("discord.message_content_missing") == 1
+
+
+async def test_D31_edits_and_deletes_are_heard_though_no_message_is_kept(scene: Scene) -> None:
+    message = await scene.alice.send(scene.channel, "hi")
+    await scene.alice.edit(message, "hello")
+    edit = await scene.bot.hears(InboundKind.EDIT)
+    assert (edit.message_id, edit.text) == (str(message.id), "hello")
+    await scene.alice.delete(message)
+    delete = await scene.bot.hears(InboundKind.DELETE)
+    assert (delete.message_id, delete.channel) == (str(message.id), edit.channel)
+
+
+async def test_D31_messages_deleted_in_bulk_are_each_heard(scene: Scene) -> None:
+    scene.emulator.inject(
+        "MESSAGE_DELETE_BULK",
+        {"ids": ["11", "12"], "channel_id": str(scene.channel.id), "guild_id": str(scene.guild.id)},
+    )
+    await scene.bot.hears(InboundKind.DELETE, message_id="12")
+    assert [inbound.message_id for inbound in scene.bot.heard] == ["11", "12"]
+
+
+async def test_D31_a_pin_or_a_preview_is_no_edit(scene: Scene) -> None:
+    message = await scene.alice.send(scene.channel, "hi")
+    update = next(event for event in scene.emulator.events if event.name == "MESSAGE_CREATE").data | {"pinned": True}
+    scene.emulator.inject("MESSAGE_UPDATE", update)
+    await scene.alice.edit(message, "really edited")
+    assert (await scene.bot.hears(InboundKind.EDIT)).text == "really edited"
+
+
+async def test_our_own_messages_and_edits_are_not_heard(scene: Scene) -> None:
+    await scene.bob.send_dm("one")
+    heard = await scene.bot.hears()
+    stream = await scene.bot.adapter.open_reply(heard.channel)
+    await stream.update("a first part")
+    await scene.bot.reply(heard, "an answer")
+    await scene.bob.send_dm("two")
+    await scene.bot.hears(text="two")
+    assert [inbound.text for inbound in scene.bot.heard] == ["one", "two"]
+    await stream.discard()
+
+
+async def test_D17_a_thread_that_was_archived_when_we_connected_keeps_its_parent(scene: Scene) -> None:
+    thread = scene.world.start_thread(scene.channel, "old", scene.alice, announced=False)
+    await scene.alice.send(thread, "hi")
+    heard = await scene.bot.hears(text="hi")
+    assert heard.channel.session_key == f"discord:{scene.guild.id}:{scene.channel.id}:{thread.id}"
+
+
+async def test_D16_the_first_words_to_us_in_a_thread_quote_what_it_was_opened_about(scene: Scene) -> None:
+    starter = await scene.alice.send(scene.channel, "Please plan a picnic for 6")
+    thread = scene.world.start_thread(scene.channel, "picnic", scene.alice, starter=starter)
+    await scene.alice.send(thread, "just us so far")
+    await scene.alice.send(thread, f"{scene.mention} make this happen")
+    await scene.alice.send(thread, f"{scene.mention} please")
+    await scene.bot.hears(text="please")
+    in_thread = [inbound for inbound in scene.bot.heard if inbound.channel.thread]
+    quotes = [inbound.reply_to and inbound.reply_to.text for inbound in in_thread]
+    assert quotes == [None, "Please plan a picnic for 6", None]
+
+
+async def test_D16_a_thread_without_a_starter_is_heard_all_the_same(scene: Scene) -> None:
+    thread = scene.world.start_thread(scene.channel, "on its own", scene.alice)
+    await scene.alice.send(thread, f"{scene.mention} hi")
+    assert (await scene.bot.hears(text="hi")).reply_to is None
+
+
+async def test_messages_of_one_channel_keep_their_order_and_others_do_not_wait(scene: Scene) -> None:
+    hold = asyncio.Event()
+
+    async def hold_the_first(inbound: Inbound) -> None:
+        if inbound.text == "first":
+            await hold.wait()
+
+    scene.bot.answer = hold_the_first
+    for text in ("first", "second", "third"):
+        await scene.bob.send_dm(text)
+    await scene.alice.send_dm("from elsewhere")
+    await scene.bot.hears(text="from elsewhere")
+    assert [inbound.text for inbound in scene.bot.heard] == ["first", "from elsewhere"]
+    hold.set()
+    await scene.bot.hears(text="third")
+    assert [inbound.text for inbound in scene.bot.heard][2:] == ["second", "third"]
+
+
+async def test_one_message_that_breaks_the_pipeline_does_not_silence_its_channel(scene: Scene) -> None:
+    async def break_once(inbound: Inbound) -> None:
+        if inbound.text == "poison":
+            raise RuntimeError("poison")
+
+    scene.bot.answer = break_once
+    await scene.bob.send_dm("poison")
+    await scene.bob.send_dm("after")
+    await scene.bot.hears(text="after")
+
+
+async def test_after_stop_listening_nothing_is_taken_and_replies_can_end(scene: Scene) -> None:
+    await scene.bob.send_dm("before")
+    heard = await scene.bot.hears()
+    await scene.bot.adapter.stop_listening()
+    await scene.bob.send_dm("after")
+    (part,) = await scene.bot.reply(heard, "done")
+    assert part.message_id
+    assert [inbound.text for inbound in scene.bot.heard] == ["before"]

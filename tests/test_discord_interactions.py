@@ -1,0 +1,177 @@
+"""Slash commands, completion and buttons on the wire, from the press to the last follow-up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from bot.chat import Button, Inbound, InboundKind, Outbound, PartState, Visibility
+from tests.emulators.discord import DiscordEmulator
+from tests.emulators.discord.harness import OPTIONS, Scene, hosted, staged, states
+
+
+@pytest.fixture
+async def scene() -> AsyncIterator[Scene]:
+    async with staged() as scene:
+        yield scene
+
+
+async def test_D10_a_command_is_acknowledged_before_it_is_handed_on(scene: Scene) -> None:
+    acknowledged: list[bool] = []
+
+    async def look(_: Inbound) -> None:
+        acknowledged.append(result.acknowledged)
+
+    scene.bot.answer = look
+    await scene.registered()
+    result = await scene.bob.slash("persona use", name="Ada")
+    heard = await scene.bot.hears(InboundKind.COMMAND)
+    assert heard.command
+    assert (heard.command.path, heard.command.options) == (("persona", "use"), {"name": "Ada"})
+    assert (heard.text, heard.author.locale) == ("/persona use name:Ada", "en-US")
+    assert acknowledged == [True]
+    assert not result.ephemeral
+
+
+async def test_D10_a_command_that_came_too_late_goes_no_further(scene: Scene) -> None:
+    await scene.registered()
+    scene.emulator.fault("POST", "*/callback", status=404, body={"code": 10062, "message": "Unknown interaction"})
+    with capture_logs() as logs:
+        await scene.bob.slash("retry")
+        await scene.bob.slash("status")
+        heard = await scene.bot.hears(InboundKind.COMMAND)
+    assert heard.command
+    assert heard.command.path == ("status",)
+    assert [entry["code"] for entry in logs if entry["event"] == "discord.defer_refused"] == [10062]
+
+
+async def test_a_command_in_a_thread_knows_the_thread_its_parent_and_the_roles(scene: Scene) -> None:
+    mods = scene.guild.create_role("Mods")
+    mod = scene.guild.add_member(scene.bob, roles=[mods])
+    thread = scene.world.start_thread(scene.channel, "side talk", mod)
+    await scene.registered()
+    await mod.slash(thread, "retry")
+    heard = await scene.bot.hears(InboundKind.COMMAND)
+    assert heard.channel.session_key == f"discord:{scene.guild.id}:{scene.channel.id}:{thread.id}"
+    assert heard.channel.visibility is Visibility.PUBLIC
+    assert heard.author.roles == {str(mods.id)}
+
+
+async def test_completion_offers_what_fits(scene: Scene) -> None:
+    await scene.registered()
+    await scene.bob.autocomplete("persona use", "name", "Ad")
+    answer = await scene.emulator.requests.first(lambda r: r.path.endswith("/callback"))
+    names = [choice["name"] for choice in answer.body["data"]["choices"]]
+    assert names == ["persona use name Ad", *(f"name {n}" for n in range(24))]
+
+
+async def test_D15_commands_are_registered_once_and_guild_copies_are_cleared() -> None:
+    async with DiscordEmulator() as emulator:
+        guild = emulator.world.create_guild()
+        backend = emulator.world.backend
+        backend.register_commands(guild.id, [{"name": "retry", "description": "left over"}])
+        async with hosted(emulator):
+            await emulator.requests.first(lambda r: r.method == "PUT" and f"/guilds/{guild.id}/" in r.path)
+            emulator.gateway.invalidate(resumable=True)
+            await emulator.gateway.resumed.first(lambda _: True)
+    assert [name for name, _ in backend.commands[None]] == ["persona", "retry", "status"]
+    assert backend.commands[guild.id] == {}
+    assert len(emulator.requests.matching(lambda r: r.is_for("PUT", "/applications/*/commands"))) == 2
+
+
+async def test_D15_an_unchanged_menu_is_not_registered_again() -> None:
+    kept: list[str] = []
+    steps: asyncio.Queue[str] = asyncio.Queue()
+
+    async def load() -> str | None:
+        steps.put_nowait("loaded")
+        return kept[-1] if kept else None
+
+    async def save(value: str) -> None:
+        kept.append(value)
+        steps.put_nowait("saved")
+
+    options = replace(OPTIONS, load_hash=load, save_hash=save)
+    async with DiscordEmulator() as emulator:
+        async with hosted(emulator, options=options):
+            assert [await steps.get(), await steps.get()] == ["loaded", "saved"]
+        async with hosted(emulator, options=options) as bot:
+            assert await steps.get() == "loaded"
+            await emulator.world.create_user("alice").send_dm("time passes")
+            await bot.hears()
+    assert len(kept) == 1
+    assert len(emulator.rest.arrived.matching(lambda call: call[0] == "PUT")) == 1
+
+
+async def test_a_command_is_answered_in_its_deferred_message_and_follow_ups(scene: Scene) -> None:
+    inbound = await scene.commanded("retry")
+    assert scene.result.deferred
+    parts = await scene.bot.reply(inbound, "e" * 5000)
+    assert scene.result.response
+    texts = [scene.result.response.content, *(message.content for message in scene.result.followups)]
+    assert "".join(texts) == "e" * 5000
+    assert [part.message_id for part in parts] == [
+        str(scene.result.response.id),
+        *(str(message.id) for message in scene.result.followups),
+    ]
+    assert scene.sends() == []
+
+
+async def test_an_ephemeral_command_is_answered_ephemerally_to_the_end(scene: Scene) -> None:
+    await scene.bot.reply(await scene.commanded("status"), "f" * 5000)
+    assert scene.result.response
+    assert scene.result.response.ephemeral
+    assert [message.ephemeral for message in scene.result.followups] == [True, True]
+
+
+async def test_a_streamed_command_is_edited_through_its_interaction(scene: Scene) -> None:
+    inbound = await scene.commanded("status")
+    stream = await scene.bot.adapter.open_reply(inbound.channel, handle=inbound.reply_handle)
+    await stream.update("first words of it")
+    await stream.finish(Outbound(text="first words of it, and the rest"))
+    assert scene.result.response
+    assert scene.result.response.content == "first words of it, and the rest"
+
+
+async def test_after_its_15_minutes_a_command_is_answered_in_the_channel(scene: Scene) -> None:
+    inbound = await scene.commanded("retry")
+    scene.world.backend.advance_clock(16 * 60)
+    assert states(await scene.bot.reply(inbound, "at last")) == [PartState.SENT]
+    assert [request.body["content"] for request in scene.sends()] == ["at last"]
+
+
+async def test_after_its_15_minutes_an_ephemeral_answer_is_not_shown_to_everybody(scene: Scene) -> None:
+    inbound = await scene.commanded("status")
+    scene.world.backend.advance_clock(16 * 60)
+    assert states(await scene.bot.reply(inbound, "secret")) == [PartState.FAILED]
+    assert scene.sends() == []
+
+
+async def test_a_pressed_button_runs_its_command_and_the_answer_edits_its_message(scene: Scene) -> None:
+    buttons = ((Button(label="Next", command="persona list -p 2"), Button(label="Close", command="close")),)
+    (part,) = await scene.bot.reply(await scene.asked(), "page 1", buttons=buttons)
+    message = await scene.emulator.bot_message()
+    components = message["components"][0]["components"]
+    assert [item["custom_id"] for item in components] == ["familiar:persona list -p 2", "familiar:close"]
+    await scene.alice.click(scene.world.message(scene.channel.id, int(message["id"])), label="Next")
+    pressed = await scene.bot.hears(InboundKind.BUTTON)
+    assert pressed.text == "persona list -p 2"
+    assert pressed.author.id == str(scene.alice.id)
+    (edited,) = await scene.bot.reply(pressed, "page 2")
+    assert edited.message_id == part.message_id
+    assert scene.posted() == ["page 2"]
+    assert scene.world.message(scene.channel.id, int(message["id"])).components == []
+
+
+async def test_buttons_are_kept_nowhere_in_this_process(scene: Scene) -> None:
+    buttons = ((Button(label="Next", command="next"),),)
+    for inbound in (await scene.asked(), await scene.commanded("retry")):
+        await scene.bot.reply(inbound, "page 1", buttons=buttons)
+    store: Any = scene.bot.adapter._connection.client._connection._view_store
+    assert not store._views
+    assert not store._synced_message_views

@@ -57,13 +57,16 @@ class Agent:
         return tuple(self._tools.values()) if turn.limits.tools else ()
 
     async def answer(self, turn: Turn, prompt: Prompt, answer: Answer, show: Show) -> None:
-        """Fill `answer` until the model has nothing more to say or call.
+        """Fill `answer` until the model has nothing more to say or call. An answer that has tool rounds already, from
+        a first try whose prompt became too long, goes on behind them (M17).
 
         Raises:
             ModelError: a call failed; the text shown so far is in `answer`.
         """
         messages = list(prompt.messages)
-        for step in range(self._max_steps + 1):
+        for completion, exchange in zip(answer.completions, answer.exchanges, strict=False):
+            messages += _replayed(completion, exchange.results)
+        for step in range(len(answer.exchanges), self._max_steps + 1):
             # After the last round the model must answer with what it has.
             tools = self.tools_for(turn) if step < self._max_steps else ()
             completion = await self._call(turn, tuple(messages), tools, answer, show)

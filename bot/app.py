@@ -116,7 +116,7 @@ class App:
     async def start(self) -> None:
         """Upgrade the database, load what is needed, and answer what the last run left unanswered."""
         core = self.core
-        await asyncio.to_thread(schema.upgrade, core.settings.sqlite_url)
+        await asyncio.to_thread(schema.upgrade_apart, core.settings.sqlite_url)
         await asyncio.to_thread(core.counter.load)
         self.models.learned.extend(await core.db.read(ledger.load_quirks))
         interrupted = await core.db.run(replies.mark_interrupted)

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from bot.chat import Attachment, AttachmentKind, Inbound
 
+NO_WORDS = "[no words]"
+"""What somebody says who only calls the bot."""
+
 
 def heard_text(inbound: Inbound, *, overheard_chars: int | None = None) -> str:
     """The text to keep of a message; overheard ones are cut at `overheard_chars` and lose their files' content."""
     pieces = [inbound.text, *(_described(attachment, overheard_chars is None) for attachment in inbound.attachments)]
     text = "\n".join(piece for piece in pieces if piece.strip())
-    if overheard_chars is not None and len(text) > overheard_chars:
-        return text[:overheard_chars] + "…"
-    return text
+    if overheard_chars is None:
+        return text or NO_WORDS
+    return text if len(text) <= overheard_chars else text[:overheard_chars] + "…"
 
 
 def _described(attachment: Attachment, in_full: bool) -> str:

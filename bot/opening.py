@@ -76,7 +76,7 @@ class TurnOpener:
             read.conversation_id,
             up_to=read.position,
             room=int(budget / self._tokens.factor(model) * OVERREAD),
-            start=self.starts.get(read.conversation_id, 0),
+            start=self._start(read),
             limit=read.settings.values.history_limit,
             burst=read.burst,
         )
@@ -103,6 +103,11 @@ class TurnOpener:
             is_greeted=read.is_greeted,
             now=self._now(),
         )
+
+    def _start(self, read: _Read) -> int:
+        """Where the conversation's last prompt began, unless this turn goes back behind it (/undo, then /retry)."""
+        start = self.starts.get(read.conversation_id, 0)
+        return start if start <= (read.burst[0] if read.burst else read.position) else 0
 
     def _read(self, tx: Tx, request: TurnRequest) -> _Read | None:
         session = sessions.session_by_id(tx, request.session_id)

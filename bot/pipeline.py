@@ -264,8 +264,9 @@ class Pipeline:
 
 
 def unanswered_requests(rows: Sequence[messages.Unanswered]) -> list[TurnRequest]:
-    """One request per burst left unanswered by the last run: the newest message of each author in a session."""
-    newest = {(row.session_id, row.author_key): row for row in rows}
+    """A request for every message that the last run left unanswered. The first of a burst answers all of it, and the
+    turns of the others end (R2).
+    """
     return [
         TurnRequest(
             session_id=row.session_id,
@@ -273,5 +274,5 @@ def unanswered_requests(rows: Sequence[messages.Unanswered]) -> list[TurnRequest
             message_id=row.message_id,
             reply_to=row.platform_message_id,
         )
-        for row in sorted(newest.values(), key=lambda row: row.message_id)
+        for row in rows
     ]

@@ -48,6 +48,7 @@ class _Run:
     answer: Answer = field(default_factory=Answer)
     kind: MessageKind = MessageKind.REPLY
     begun: asyncio.Task[int] | None = None
+    is_retry: bool = False
 
     async def reply_id(self) -> int | None:
         """The reply's row; `None` while nothing has been shown."""
@@ -86,6 +87,9 @@ class TurnRunner:
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
             await self._fail(run, stream, error.kind)
+        except Exception as error:
+            log.error("turn.broken", session=turn.session.channel.session_key, exc_info=error)
+            await self._fail(run, stream, ModelError.kind)
         else:
             await self._finish(run, stream, prompt)
 
@@ -100,9 +104,10 @@ class TurnRunner:
     async def _open_reply(self, run: _Run, request: TurnRequest) -> ReplyStream:
         async def before_send() -> None:
             await run.control.demand_wanted()
-            # A task of its own: whoever is cancelled meanwhile, the row gets there, and everybody can wait for it.
-            new = _new_reply(run.turn, run.kind)
-            run.begun = self.tasks.spawn("begin reply", self.db.run(replies.begin_reply, new, self.now()))
+            if run.begun is None:
+                # A task of its own: whoever is cancelled meanwhile, the row gets there, and everybody can wait for it.
+                new = _new_reply(run.turn, run.kind)
+                run.begun = self.tasks.spawn("begin reply", self.db.run(replies.begin_reply, new, self.now()))
             await asyncio.shield(run.begun)
 
         channel = run.turn.session.channel
@@ -122,14 +127,21 @@ class TurnRunner:
             await self.agent.answer(turn, prompt, run.answer, stream.update)
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
-            if error.given:
+            run.is_retry = True
+            if error.given and not turn.images:
                 self.tokens.learn(turn.model, int(prompt.tokens / factor), error.given)
-            budget = int(min(turn.budget, error.limit or turn.budget) * RETRY_BUDGET_RATIO)
-            prompt = await self.builder.build(turn, factor=self.tokens.factor(turn.model), tools=tools, budget=budget)
+            budget, factor = self._smaller_budget(run, error), self.tokens.factor(turn.model)
+            prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
             await self.agent.answer(turn, prompt, run.answer, stream.update)
         if prompt.dropped:
             self.opener.starts[turn.conversation_id] = prompt.start
         return prompt
+
+    def _smaller_budget(self, run: _Run, error: ContextTooLong) -> int:
+        """What the prompt of the one retry may fill: less than was too much, and the tool rounds so far beside it."""
+        turn, rounds = run.turn, map(self._tool_round, run.answer.exchanges)
+        room = turn.budget if error.limit is None else min(turn.budget, error.limit - turn.reserve)
+        return int(room * RETRY_BUDGET_RATIO) - sum(done.call_tokens + sum(done.result_tokens) for done in rounds)
 
     async def _finish(self, run: _Run, stream: ReplyStream, prompt: Prompt) -> None:
         self._learn(run, prompt)
@@ -142,7 +154,7 @@ class TurnRunner:
     def _learn(self, run: _Run, prompt: Prompt) -> None:
         """Correct the model's token factor by what the server counted."""
         first = run.answer.completions[0] if run.answer.completions else None
-        if first is None or first.usage is None or run.turn.images:
+        if first is None or first.usage is None or run.turn.images or run.is_retry:
             return
         model = run.turn.model
         if was_prompt_cut(estimated_tokens=prompt.tokens, input_tokens=first.usage.input_tokens):

@@ -70,6 +70,7 @@ TASK_BOUNDARIES: dict[str, str] = {
     "bot.agent:Agent._run_tool": "a tool may be anybody's code; the model hears that it failed",
     "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",
     "bot.prompt.build:PromptBuilder._section": "a section may be anybody's code; the turn goes on without it",
+    "bot.runner:TurnRunner.run": "a turn that breaks is told to whoever asked, and is not tried again at every start",
 }
 TASK_STARTERS = ("bot.tasks",)
 

@@ -147,6 +147,18 @@ def test_S10_an_empty_file_ends_at_head(tmp_path: Path) -> None:
     assert schema.check(url) is SchemaState.CURRENT
 
 
+def test_an_upgrade_apart_does_the_same_and_tells_the_same_faults(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'x.db'}"
+    schema.upgrade_apart(url)
+    assert schema.check(url) is SchemaState.CURRENT
+    engine = create_engine(url)
+    with engine.begin() as tx:
+        tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    engine.dispose()
+    with pytest.raises(DatabaseUnusable, match="newer version"):
+        schema.upgrade_apart(url)
+
+
 def test_S10_tables_without_a_version_are_taken_over_when_they_are_ours(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'x.db'}"
     engine = create_engine(url)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Integer, and_, bindparam, case, exists, func, or_, select
+from sqlalchemy import Integer, and_, bindparam, case, exists, func, not_, or_, select
 
 from bot.store.database import Tx
 from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, conversations, images, listenings, messages
@@ -45,8 +45,10 @@ class ImageRow:
 
 
 _KINDS = (MessageKind.SAID.value, MessageKind.REPLY.value, MessageKind.TOOL.value)
-# At one position: what was said, the tool rounds of its answer, the answer.
-_RANK = case((messages.c.kind == MessageKind.SAID.value, 0), (messages.c.kind == MessageKind.TOOL.value, 1), else_=2)
+_IS_TOOL = messages.c.kind == MessageKind.TOOL.value
+# At one position: what was said, then each answer, before it the tool rounds that belong to it.
+_ANSWER = case((messages.c.kind == MessageKind.SAID.value, 0), (_IS_TOOL, messages.c.answered_by), else_=messages.c.id)
+_RANK = case((_IS_TOOL, 0), else_=1)
 _COLUMNS = (
     messages.c.id,
     messages.c.position,
@@ -85,12 +87,13 @@ _IN_WINDOW = and_(
     messages.c.session_id == bindparam("session_id"),
     messages.c.position > _WATERMARK,
     messages.c.kind.in_(_KINDS),
+    or_(messages.c.text != "", _IS_TOOL),  # of an answer that a crash cut off nobody knows the text (S16)
     LIVE,
     SHOWN,
     or_(
         messages.c.conversation_id == _CONVERSATION,
         # Tool rounds of other conversations are their own business; their replies were heard by everybody.
-        and_(messages.c.kind != MessageKind.TOOL.value, _HEARD),
+        and_(not_(_IS_TOOL), _HEARD),
         messages.c.id.in_(bindparam("burst", expanding=True)),
     ),
 )
@@ -98,7 +101,7 @@ _IN_WINDOW = and_(
 _WINDOW = (
     select(*_COLUMNS)
     .where(_IN_WINDOW, messages.c.position <= bindparam("up_to"), messages.c.position >= bindparam("start"))
-    .order_by(messages.c.position.desc(), _RANK.desc(), messages.c.id.desc())
+    .order_by(messages.c.position.desc(), _ANSWER.desc(), _RANK.desc(), messages.c.id.desc())
 )
 _COUNT = select(func.count()).select_from(messages).where(_IN_WINDOW)
 
@@ -115,15 +118,16 @@ def read_window(
     burst: Sequence[int] = (),
 ) -> list[WindowRow]:
     """The conversation's history in order, up to a position: its intervals' human lines, its replies and tools, and the
-    replies of other personas. Fetched from the newest end until `room` tokens are full or `limit` rows are read
+    replies of other personas. Fetched from the newest end until `room` tokens are exceeded or `limit` rows are read
     (0 = no limit); `start` is the position before which nothing is wanted. The `burst` to answer is always in it, also
     when it was said before this conversation began to listen.
     """
     facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": burst or (-1,)}
     rows: list[WindowRow] = []
-    used = 0
+    used, oldest_wanted = 0, burst[0] if burst else up_to
     for row in tx.execute(_WINDOW, {**facts, "start": start, "up_to": up_to}):
-        if (rows and used + row.tokens > room) or (limit and len(rows) >= limit):
+        is_full = used > room or (limit and len(rows) >= limit)
+        if is_full and row.position < oldest_wanted:
             break
         used += row.tokens
         rows.append(_window_row(row))

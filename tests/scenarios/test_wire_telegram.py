@@ -1,0 +1,190 @@
+"""A stranger's conversation on Telegram, on the wire: the bot is its own process, started by its real command line."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.emulators.openai.emulator import OpenAIEmulator
+from tests.emulators.openai.script import Request, Say, Stream, Wait
+from tests.emulators.telegram.server import TelegramEmulator
+from tests.emulators.telegram.world import Chat, User
+from tests.scenarios.bot_process import running_bot
+
+pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-telegram")]
+
+
+@dataclass
+class Lab:
+    """Telegram, a model server, and the settings that join the bot to them."""
+
+    telegram: TelegramEmulator
+    model: OpenAIEmulator
+    settings: dict[str, str]
+    folder: Path
+
+    async def polled(self) -> None:
+        """Wait until the bot listens."""
+        await self.telegram.wait_for(lambda: self.telegram.polling, timeout_s=30)
+
+
+@pytest.fixture
+async def lab(tmp_path: Path) -> AsyncIterator[Lab]:
+    async with TelegramEmulator() as telegram, OpenAIEmulator() as model:
+        settings = {
+            "TELEGRAM__TOKEN": telegram.token,
+            "TELEGRAM__BASE_URL": telegram.base_url,
+            "TELEGRAM__BASE_FILE_URL": telegram.base_file_url,
+            "PROVIDERS__LAB__BASE_URL": model.base_url,
+            "PROVIDERS__LAB__API_KEY": "key-sentinel-123456",
+            "MODEL": "lab/scripted",
+            "PERSONA": "none",
+        }
+        yield Lab(telegram, model, settings, tmp_path)
+
+
+def people(lab: Lab) -> tuple[User, User, Chat]:
+    """Alice, who is an administrator, Bob, and their group."""
+    alice, bob = lab.telegram.user("Alice"), lab.telegram.user("Bob")
+    group = lab.telegram.group("Lab", alice, bob)
+    group.administrators.add(alice.id)
+    return alice, bob, group
+
+
+async def test_a_strangers_conversation_survives_a_restart(lab: Lab) -> None:
+    alice, bob, group = people(lab)
+    telegram = lab.telegram
+    lab.model.script = lambda request: Say(text=f"answer to: {request.last_user}")
+    async with running_bot(lab.folder, lab.settings) as bot:
+        await lab.polled()
+        telegram.say(bob, group, "the cat is called Tom")
+        telegram.say(bob, group, "@FamiliarBot hello there")
+        await telegram.wait_for_text(group, "answer to: Bob: hello there")
+        telegram.say(bob, group, "/persona use bryony")
+        await telegram.wait_for(lambda: len(telegram.bot_texts(group)) == 2)
+        assert lab.model.last.messages[-1]["content"] == "Bob: hello there"
+        telegram.say(alice, group, "/persona@familiarbot use ledger")
+        await telegram.wait_for(lambda: len(telegram.bot_texts(group)) >= 3)
+        assert await bot.stop() == 0
+    async with running_bot(lab.folder, lab.settings) as bot:
+        await lab.polled()
+        telegram.say(bob, group, "@FamiliarBot who are you?")
+        request = await lab.model.request(2)
+        assert "Bryony" in request.system
+        assert await bot.stop() == 0
+    assert "AAH-sentinel" not in bot.output
+    assert "key-sentinel" not in bot.output
+
+
+async def test_history_is_there_after_a_restart(lab: Lab) -> None:
+    alice, _, _ = people(lab)
+    chat = lab.telegram.private(alice)
+    async with running_bot(lab.folder, lab.settings) as bot:
+        await lab.polled()
+        lab.telegram.say(alice, chat, "my dog is Rex")
+        await lab.telegram.wait_for_text(chat, "Hello!")
+        assert await bot.stop() == 0
+    async with running_bot(lab.folder, lab.settings):
+        await lab.polled()
+        lab.telegram.say(alice, chat, "what is its name?")
+        request = await lab.model.request(2)
+    assert [message["content"] for message in request.messages[1:]] == ["my dog is Rex", "Hello!", "what is its name?"]
+
+
+async def test_a_slow_answer_streams_and_a_fast_one_is_one_request(lab: Lab) -> None:
+    alice, bob, group = people(lab)
+    gate = asyncio.Event()
+    async with running_bot(lab.folder, lab.settings):
+        await lab.polled()
+        lab.telegram.say(bob, group, "@FamiliarBot quick")
+        await lab.telegram.wait_for_text(group, "Hello!")
+        calls = [call.method for call in lab.telegram.calls_of("sendMessage", "editMessageText", "sendChatAction")]
+        assert calls == ["sendMessage"]
+        lab.model.queue(_halting("The first half", " and the rest.", gate))
+        lab.telegram.say(bob, group, "@FamiliarBot slow")
+        await lab.telegram.wait_for_text(group, "The first half")
+        gate.set()
+        await lab.telegram.wait_for_text(group, "The first half and the rest.")
+        assert len(lab.telegram.bot_texts(group)) == 2
+
+
+def _halting(first: str, second: str, gate: asyncio.Event) -> Stream:
+    return Stream(steps=(_delta(first), Wait(gate), _delta(second), _delta("", finish="stop")))
+
+
+def _delta(text: str, finish: str | None = None) -> dict[str, object]:
+    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]}
+
+
+async def test_S13_sigterm_closes_open_answers_and_ends_cleanly(lab: Lab) -> None:
+    alice, bob, group = people(lab)
+    never = asyncio.Event()
+    lab.model.script = lambda request: _halting("It begins", " and never ends", never)
+    async with running_bot(lab.folder, {**lab.settings, "STOP_GRACE": "1"}) as process:
+        await lab.polled()
+        lab.telegram.say(bob, group, "@FamiliarBot go")
+        lab.telegram.say(alice, lab.telegram.private(alice), "go")
+        await lab.telegram.wait_for_text(group, "It begins")
+        process.signal(signal.SIGTERM)
+        assert await process.ended(10) == 0
+    assert [text for text in lab.telegram.bot_texts(group)] == ["It begins …"]
+
+
+async def test_S16_after_a_crash_between_sending_and_saving_nothing_is_sent_twice(lab: Lab) -> None:
+    alice, _, _ = people(lab)
+    chat = lab.telegram.private(alice)
+    never = asyncio.Event()
+    lab.model.queue(_halting("Half", " rest", never))
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.polled()
+        lab.telegram.say(alice, chat, "hello")
+        await lab.telegram.wait_for(lambda: chat.drafts)
+        await process.kill()
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.polled()
+        lab.telegram.say(alice, chat, "again")
+        await lab.telegram.wait_for_text(chat, "Hello!")
+        assert await process.stop() == 0
+    assert len(lab.model.requests) == 2
+    assert [message["content"] for message in lab.model.last.messages[1:]][-1] == "again"
+
+
+async def test_T19_a_message_unanswered_at_a_crash_is_answered_once_after_the_restart(lab: Lab) -> None:
+    alice, _, _ = people(lab)
+    chat = lab.telegram.private(alice)
+    lab.model.queue(Say(text="never said", gate=asyncio.Event()))
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.polled()
+        lab.telegram.say(alice, chat, "hello")
+        await lab.model.request(1)
+        await process.kill()
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.telegram.wait_for_text(chat, "Hello!", timeout_s=30)
+        assert await process.stop() == 0
+    assert lab.telegram.bot_texts(chat) == ["Hello!"]
+
+
+async def test_T18_the_privacy_mode_is_told_at_the_start(lab: Lab) -> None:
+    lab.telegram.privacy = True
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.polled()
+        assert "privacy" in process.output.lower()
+
+
+async def test_S18_sigint_during_the_start_ends_without_a_traceback(lab: Lab) -> None:
+    lab.telegram.fail("getMe", delay_s=5.0)
+    async with running_bot(lab.folder, lab.settings) as process:
+        await process.logs("app.ready")
+        process.signal(signal.SIGINT)
+        await process.ended(10)
+    assert "Traceback" not in process.output
+    assert "Unclosed" not in process.output
+
+
+def _echo(request: Request) -> Say:
+    return Say(text=request.last_user)

@@ -31,16 +31,15 @@ def chat_with(settings: Settings) -> int:
 
 
 async def _chat(settings: Settings, local: LocalModel | None) -> int:
-    from adapters.console import ConsoleAdapter
-
     from bot.app import build_app
+    from bot.app.platforms import terminal_adapter
 
     app = build_app(settings, local=local, adapters={})
-    console = ConsoleAdapter(app.menu, history=settings.data_dir / "chat.history", spawn=app.core.tasks.spawn)
-    app.core.platforms[console.platform] = console
+    terminal = terminal_adapter(settings, app.core.tasks, app.menu)
+    app.core.platforms[terminal.platform] = terminal
 
     async def greet() -> None:
-        await app.pipeline.welcome(console.channel, console.author)
+        await app.pipeline.welcome(terminal.channel, terminal.author)
 
     stop = asyncio.Event()
     with stop_signals(stop):

@@ -1,0 +1,193 @@
+"""Makes every part once and hands it to those who need it; opens nothing."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+
+from bot.agent import Agent
+from bot.app.platforms import Platforms, configured_adapters
+from bot.app.running import App, Core, Models
+from bot.chat import Adapter, CommandMenu
+from bot.commands import COMMANDS, make_complete
+from bot.commands.command import Command, Desk
+from bot.dispatch import Dispatcher
+from bot.gate import AccessPolicy, LoopGuard
+from bot.greeting import Greeter
+from bot.llm.catalogue import token_factor
+from bot.llm.client import OpenAIModel
+from bot.llm.configured import (
+    LocalModel,
+    configured_providers,
+    default_model,
+    model_catalogue,
+    runs_on_this_machine,
+)
+from bot.llm.directory import ModelDirectory
+from bot.llm.model import Model
+from bot.llm.quirks import LearnedQuirk, Quirks
+from bot.locale import Catalogue
+from bot.opening import TurnOpener
+from bot.overrides import Resolver
+from bot.personas.library import PersonaLibrary
+from bot.pipeline import Pipeline
+from bot.prompt.build import PromptBuilder
+from bot.prompt.sections import SECTIONS
+from bot.prompt.tokens import ModelTokens, TokenCounter
+from bot.quota import AUTO_PER_MINUTE, Quota
+from bot.runner import TurnRunner
+from bot.settings import Settings
+from bot.store import ledger
+from bot.store.database import Database
+from bot.tasks import Tasks
+from bot.tools import TOOLS
+
+BOT_NAME = "Familiar"
+"""What it is called where no persona speaks."""
+
+REFUSALS_PER_MINUTE = 1
+"""How often a stranger hears that the bot is not for them."""
+
+
+def utc_now() -> datetime:
+    """The time, aware."""
+    return datetime.now(UTC)
+
+
+def build_app(
+    settings: Settings,
+    *,
+    local: LocalModel | None = None,
+    model: Model | None = None,
+    adapters: Mapping[str, Adapter] | None = None,
+    library: PersonaLibrary | None = None,
+    counter: TokenCounter | None = None,
+    commands: Sequence[Command] = COMMANDS,
+    now: Callable[[], datetime] = utc_now,
+    rng: random.Random | None = None,
+) -> App:
+    """Make an app from settings; nothing is opened yet. What is passed in replaces what the settings would make."""
+    core = Core(
+        settings=settings,
+        db=Database(settings.sqlite_url),
+        tasks=Tasks(),
+        catalogue=Catalogue(),
+        counter=counter or TokenCounter(),
+        library=library or PersonaLibrary(),
+        resolver=Resolver(settings, settings.profiles),
+        platforms=Platforms(),
+        now=now,
+    )
+    models = _build_models(core, local, model)
+    greeter = Greeter(db=core.db, adapters=core.platforms, now=now, count=core.counter.count)
+    dispatcher = _build_dispatcher(core, models, greeter)
+    desk = _build_desk(core, models, dispatcher, greeter, commands)
+    menu = CommandMenu(
+        specs=tuple(command.spec for command in commands),
+        translate=core.catalogue.text,
+        locales=core.catalogue.locales,
+        complete=make_complete(desk, commands),
+    )
+    pipeline = _build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
+    core.platforms.update(
+        adapters if adapters is not None else configured_adapters(settings, core.db, core.tasks, menu)
+    )
+    return App(core=core, models=models, dispatcher=dispatcher, desk=desk, pipeline=pipeline, menu=menu)
+
+
+def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> Models:
+    async def save(learned: LearnedQuirk) -> None:
+        await core.db.run(ledger.save_quirk, learned, core.now())
+
+    async def drop(endpoint: str, model_name: str | None) -> None:
+        await core.db.run(ledger.drop_quirks, endpoint, model_name)
+
+    learned: list[LearnedQuirk] = []
+    catalogue = model_catalogue(core.settings, local)
+    providers = configured_providers(core.settings, local)
+    client = OpenAIModel(providers, Quirks(lambda: learned, save, drop), catalogue)
+    default = default_model(core.settings, local)
+    owner = providers.get(default.partition("/")[0])
+    return Models(
+        model=model or client,
+        catalogue=catalogue,
+        directory=ModelDirectory(tuple(providers), default, client.list_models),
+        tokens=ModelTokens(token_factor),
+        learned=learned,
+        cost_money=owner is not None and not runs_on_this_machine(owner),
+    )
+
+
+def _build_dispatcher(core: Core, models: Models, greeter: Greeter) -> Dispatcher:
+    opener = TurnOpener(
+        db=core.db,
+        settings=core.settings,
+        resolver=core.resolver,
+        library=core.library,
+        models=models.directory,
+        catalogue=models.catalogue,
+        tokens=models.tokens,
+        bot_name=BOT_NAME,
+        now=core.now,
+    )
+    count, timeout_ms = core.counter.count, core.settings.section_timeout_ms
+    runner = TurnRunner(
+        opener=opener,
+        builder=PromptBuilder(sections=SECTIONS, count=count, section_timeout_ms=timeout_ms),
+        agent=Agent(models.model, TOOLS, max_steps=core.settings.max_tool_steps),
+        greeter=greeter,
+        db=core.db,
+        adapters=core.platforms,
+        catalogue=core.catalogue,
+        tokens=models.tokens,
+        tasks=core.tasks,
+        now=core.now,
+        count=count,
+    )
+    return Dispatcher(runner.run, core.tasks, time.monotonic)
+
+
+def _build_desk(
+    core: Core, models: Models, dispatcher: Dispatcher, greeter: Greeter, commands: Sequence[Command]
+) -> Desk:
+    return Desk(
+        db=core.db,
+        settings=core.settings,
+        resolver=core.resolver,
+        library=core.library,
+        models=models.directory,
+        catalogue=core.catalogue,
+        dispatcher=dispatcher,
+        platforms=core.platforms,
+        greeter=greeter,
+        policy=AccessPolicy(access=core.settings.access),
+        limits=models.catalogue.limits,
+        quota=Quota(_messages_per_minute(core.settings, models), time.monotonic),
+        commands=lambda: commands,
+    )
+
+
+def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
+    return Pipeline(
+        db=core.db,
+        desk=desk,
+        dispatcher=desk.dispatcher,
+        adapters=core.platforms,
+        policy=desk.policy,
+        loop_guard=LoopGuard(core.settings.bots),
+        quota=desk.quota,
+        refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
+        overheard_chars=core.settings.overheard_chars,
+        count=core.counter.count,
+        now=core.now,
+        rng=rng,
+    )
+
+
+def _messages_per_minute(settings: Settings, models: Models) -> int:
+    configured = settings.quota.messages_per_minute
+    if configured == "auto":
+        return AUTO_PER_MINUTE if models.cost_money else 0
+    return configured

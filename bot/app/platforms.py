@@ -1,0 +1,98 @@
+"""The adapters: which ones the settings ask for, each imported only then, because a platform's library takes memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from bot.chat import Adapter, ChannelRef, CommandMenu
+from bot.settings import Settings
+from bot.store import ledger
+from bot.store.database import Database
+from bot.tasks import Tasks
+
+if TYPE_CHECKING:
+    from adapters.console import ConsoleAdapter
+
+
+class Platforms(dict[str, Adapter]):
+    """The running adapters by platform, and what the core asks of whichever serves a channel."""
+
+    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
+        """Whether the platform itself lets this user manage the channel."""
+        return await self[channel.platform].may_manage(channel, user_id)
+
+    async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
+        """Delete messages of ours."""
+        await self[channel.platform].delete(channel, message_ids)
+
+
+def configured_adapters(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu) -> dict[str, Adapter]:
+    """The adapters that have a token."""
+    wanted = {name: make for name, make in ADAPTERS.items() if getattr(settings, name).token is not None}
+    return {name: make(settings, db, tasks, menu) for name, make in wanted.items()}
+
+
+def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu) -> ConsoleAdapter:
+    """The terminal, whose typed lines are remembered in the data folder."""
+    from adapters.console import ConsoleAdapter
+
+    return ConsoleAdapter(menu, history=settings.data_dir / "chat.history", spawn=tasks.spawn)
+
+
+def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu) -> Adapter:
+    from adapters.discord.adapter import DiscordAdapter
+    from adapters.discord.options import DiscordOptions
+
+    given = settings.discord
+    assert given.token is not None
+
+    async def load_hash() -> str | None:
+        return await db.read(ledger.recall, "discord-commands")
+
+    async def save_hash(value: str) -> None:
+        await db.run(ledger.remember, "discord-commands", value)
+
+    return DiscordAdapter(
+        token=given.token.get_secret_value(),
+        menu=menu,
+        spawn=tasks.spawn,
+        api_base=given.api_base,
+        gateway_url=given.gateway_url,
+        options=DiscordOptions(load_hash=load_hash, save_hash=save_hash),
+    )
+
+
+def _telegram(settings: Settings, _db: Database, tasks: Tasks, menu: CommandMenu) -> Adapter:
+    from adapters.telegram.adapter import TelegramAdapter
+    from adapters.telegram.options import WebhookOptions
+
+    given = settings.telegram
+    assert given.token is not None
+    hook = given.webhook
+    webhook = (
+        WebhookOptions(
+            url=hook.url,
+            listen=hook.listen,
+            port=hook.port,
+            path=hook.path,
+            secret_token=hook.secret_token.get_secret_value() if hook.secret_token else None,
+        )
+        if hook.url
+        else None
+    )
+    return TelegramAdapter(
+        token=given.token.get_secret_value(),
+        menu=menu,
+        spawn=tasks.spawn,
+        base_url=given.base_url,
+        base_file_url=given.base_file_url,
+        webhook=webhook,
+    )
+
+
+ADAPTERS: dict[str, Callable[[Settings, Database, Tasks, CommandMenu], Adapter]] = {
+    "discord": _discord,
+    "telegram": _telegram,
+}
+"""The chat platforms by the name of their settings group; add yours here."""

@@ -1,0 +1,131 @@
+"""The running whole: opens everything in order, runs the adapters, and closes all gently."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import structlog
+
+from bot.app.platforms import Platforms
+from bot.chat import CommandMenu
+from bot.commands.command import Desk
+from bot.dispatch import Dispatcher
+from bot.errors import AdapterError
+from bot.llm.catalogue import Catalogue as ModelCatalogue
+from bot.llm.directory import ModelDirectory
+from bot.llm.model import Model
+from bot.llm.quirks import LearnedQuirk
+from bot.locale import Catalogue
+from bot.overrides import Resolver
+from bot.personas.library import PersonaLibrary
+from bot.pipeline import Pipeline, unanswered_requests
+from bot.prompt.tokens import ModelTokens, TokenCounter
+from bot.settings import Settings
+from bot.store import ledger, messages, replies, schema
+from bot.store.database import Database
+from bot.tasks import Tasks
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(kw_only=True)
+class Core:
+    """What nearly every part needs."""
+
+    settings: Settings
+    db: Database
+    tasks: Tasks
+    catalogue: Catalogue
+    counter: TokenCounter
+    library: PersonaLibrary
+    resolver: Resolver
+    platforms: Platforms
+    now: Callable[[], datetime]
+
+
+@dataclass(kw_only=True)
+class Models:
+    """The model, what is known about models, and the quirks learned in earlier runs (filled at the start)."""
+
+    model: Model
+    catalogue: ModelCatalogue
+    directory: ModelDirectory
+    tokens: ModelTokens
+    learned: list[LearnedQuirk]
+    cost_money: bool
+
+
+@dataclass(kw_only=True)
+class App:
+    """The running whole. `run` is the main job; tests use `start`, `pipeline` and `close`."""
+
+    core: Core
+    models: Models
+    dispatcher: Dispatcher
+    desk: Desk
+    pipeline: Pipeline
+    menu: CommandMenu
+    failed: dict[str, AdapterError] = field(default_factory=dict)
+
+    async def start(self) -> None:
+        """Upgrade the database, load what is needed, and answer what the last run left unanswered."""
+        core = self.core
+        await asyncio.to_thread(schema.upgrade_apart, core.settings.sqlite_url)
+        await asyncio.to_thread(core.counter.load)
+        self.models.learned.extend(await core.db.read(ledger.load_quirks))
+        interrupted = await core.db.run(replies.mark_interrupted)
+        waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
+        log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
+        for request in unanswered_requests(waiting):
+            self.dispatcher.request_turn(request, burst_ms=0)
+
+    async def run(self, stop: asyncio.Event, *, begin: Callable[[], Awaitable[None]] | None = None) -> int:
+        """Start, run every adapter until `stop` is set or all of them have ended, close. Returns the exit code.
+
+        `begin` is awaited when everything is open and nothing is listened to yet.
+        """
+        try:
+            await self.start()
+            if begin is not None:
+                await begin()
+            spawn = self.core.tasks.spawn
+            adapters = [spawn(f"adapter {name}", self._run_adapter(name, stop)) for name in self.core.platforms]
+            waits = {spawn("stop", stop.wait()), spawn("adapters", _all_ended(adapters))}
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            await self._stop_gently()
+        finally:
+            await self.close()
+        exits = self.core.settings.on_adapter_failure == "exit"
+        return 1 if self.failed and (exits or len(self.failed) == len(self.core.platforms)) else 0
+
+    async def _run_adapter(self, name: str, stop: asyncio.Event) -> None:
+        """Run one adapter; its failure is its own (S12), unless the operator wants to stop then."""
+        try:
+            await self.core.platforms[name].run(self.pipeline.deliver)
+        except AdapterError as error:
+            self.failed[name] = error
+            log.error("adapter.failed", platform=name, problem=error.problem, remedy=error.remedy)
+            if self.core.settings.on_adapter_failure == "exit":
+                stop.set()
+
+    async def _stop_gently(self) -> None:
+        """Take nothing more in, let answers end or close them, so that nothing hangs half said (S13)."""
+        log.info("app.stopping")
+        adapters = self.core.platforms.values()
+        await asyncio.gather(*(adapter.stop_listening() for adapter in adapters), return_exceptions=True)
+        await self.dispatcher.drain(self.core.settings.stop_grace.total_seconds())
+
+    async def close(self) -> None:
+        """Release everything, in the reverse order of opening. Safe after a failed start."""
+        adapters = self.core.platforms.values()
+        await asyncio.gather(*(adapter.close() for adapter in adapters), return_exceptions=True)
+        await self.core.tasks.close()
+        await self.models.model.close()
+        await self.core.db.close()
+
+
+async def _all_ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+    await asyncio.gather(*tasks, return_exceptions=True)

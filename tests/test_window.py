@@ -1,0 +1,310 @@
+"""What a turn reads: bursts, listening intervals, the order of the history, and where reading stops."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import update
+
+from bot.chat import PartState, SentPart
+from bot.llm.model import ToolCall
+from bot.store import conversations, replies, sessions, window
+from bot.store import messages as heard
+from bot.store.database import Database, Tx
+from bot.store.messages import NewMessage
+from bot.store.replies import LastReply, NewReply, Settled, ToolRound
+from bot.store.sessions import SessionRow
+from bot.store.tables import MessageKind, ReplyState, messages
+from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
+from tests.conftest import MakeApp
+
+CHANNEL = make_channel()
+
+
+@pytest.mark.parametrize(
+    ("asked", "rows", "burst"),
+    [
+        (1, "1a", (1,)),
+        (2, "1a 2a 3a", (1, 2, 3)),
+        (1, "1a 2b 3a", (1,)),
+        (3, "1a 2b 3a", (3,)),
+        (2, "1a 2b 3b 4a", (2, 3)),
+        (1, "1a!", ()),
+        (3, "1a! 2a 3a", (2, 3)),
+        (1, "1a 2a! 3a", (1,)),
+        (3, "1a 2a! 3a", (3,)),
+        (2, "1a 2b! 3a", ()),
+        (3, "1a 2b! 3a", (3,)),
+        (9, "1a 2a", ()),
+        (1, "", ()),
+    ],
+)
+def test_a_burst_is_what_one_author_says_until_somebody_else_asks_or_an_answer_comes(
+    asked: int, rows: str, burst: tuple[int, ...]
+) -> None:
+    addressed = [(int(row[0]), row[1], row.endswith("!")) for row in rows.split()]
+    assert window.burst_of(asked, addressed) == burst
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))
+def test_bursts_part_the_unanswered_messages_among_them(said: list[tuple[str, bool]]) -> None:
+    rows = [(number, author, answered) for number, (author, answered) in enumerate(said)]
+    bursts = {number: window.burst_of(number, rows) for number, _, answered in rows if not answered}
+    assert all(number in burst for number, burst in bursts.items())
+    assert all(bursts[other] == burst for burst in bursts.values() for other in burst)
+    assert all(len({said[number][0] for number in burst}) == 1 for burst in bursts.values())
+
+
+@dataclass
+class Story:
+    """Writes a session's messages through the store, and reads it as a turn would."""
+
+    tx: Tx
+    session: SessionRow = field(init=False)
+    conversation: int = field(init=False)
+    persona: str = "mira"
+
+    def __post_init__(self) -> None:
+        self.session = sessions.open_session(self.tx, CHANNEL, NOW)
+        self.play(self.persona)
+
+    def play(self, persona: str) -> int:
+        """Let a persona's conversation be the current one."""
+        self.session = sessions.open_session(self.tx, CHANNEL, NOW)
+        self.persona = persona
+        self.conversation = conversations.ensure_conversation(self.tx, self.session, persona, NOW)
+        return self.conversation
+
+    def reset(self) -> int:
+        self.session = sessions.open_session(self.tx, CHANNEL, NOW)
+        self.conversation = conversations.reset_conversation(self.tx, self.session, self.persona, NOW)
+        return self.conversation
+
+    def say(self, text: str, *, addressed: bool = False, kind: MessageKind = MessageKind.SAID, tokens: int = 1) -> int:
+        inbound = make_inbound(text, channel=CHANNEL, author=make_author("Alice"))
+        new = NewMessage(kind=kind, text=text, addressed=addressed, tokens=tokens)
+        return heard.record(self.tx, self.session, inbound, new, NOW)
+
+    def begin(
+        self, *burst: int, position: int | None = None, kind: MessageKind = MessageKind.REPLY, by: int = 0
+    ) -> int:
+        new = NewReply(
+            session=self.session,
+            conversation_id=by or self.conversation,
+            persona_id=self.persona,
+            persona_name=self.persona.title(),
+            position=burst[-1] if position is None else position,
+            burst=burst,
+            kind=kind,
+        )
+        return replies.begin_reply(self.tx, new, NOW)
+
+    def answer(
+        self,
+        text: str,
+        *burst: int,
+        position: int | None = None,
+        kind: MessageKind = MessageKind.REPLY,
+        state: PartState = PartState.SENT,
+        rounds: tuple[ToolRound, ...] = (),
+        by: int = 0,
+    ) -> int:
+        reply = self.begin(*burst, position=position, kind=kind, by=by)
+        parts = (SentPart(ordinal=0, message_id=f"m{reply}", state=state),)
+        settled = Settled(text=text, tokens=1, parts=parts, rounds=rounds)
+        replies.settle_reply(self.tx, reply, settled, NOW)
+        return reply
+
+    def read(self, conversation: int = 0, **how: Any) -> list[str]:
+        how = {"up_to": 10**9, "room": 10**9, **how}
+        rows = window.read_window(self.tx, self.session.id, conversation or self.conversation, **how)
+        return [row.text or row.tool_calls[0]["name"] for row in rows]
+
+
+@pytest.fixture
+async def story(db: Database) -> Story:
+    return await db.run(Story)
+
+
+def tool_round(name: str) -> ToolRound:
+    call = ToolCall(id=name, name=name, arguments="{}")
+    return ToolRound(calls=(call,), results=((name, name, f"{name} result"),), call_tokens=1, result_tokens=(1,))
+
+
+async def test_a_reply_stands_at_the_last_message_it_had_read(db: Database, story: Story) -> None:
+    def act(tx: Tx) -> tuple[list[str], list[str]]:
+        story.tx = tx
+        first = story.say("first", addressed=True)
+        story.say("meanwhile")
+        second = story.say("second", addressed=True)
+        story.answer("to first", first)
+        story.answer("to second", second)
+        return story.read(), story.read(up_to=first)
+
+    everything, at_first = await db.run(act)
+    assert everything == ["first", "to first", "meanwhile", "second", "to second"]
+    assert at_first == ["first", "to first"]
+
+
+async def test_at_one_position_each_answer_follows_its_own_tool_rounds(db: Database, story: Story) -> None:
+    def act(tx: Tx) -> list[str]:
+        story.tx = tx
+        asked = story.say("asked", addressed=True)
+        story.answer("answer", asked, rounds=(tool_round("a"), tool_round("b")))
+        story.answer("more", position=asked, rounds=(tool_round("c"),))
+        return story.read()
+
+    assert await db.run(act) == ["asked", "a", "a result", "b", "b result", "answer", "c", "c result", "more"]
+
+
+async def test_a_persona_knows_what_was_said_while_it_was_there_and_nothing_else(db: Database, story: Story) -> None:
+    def act(tx: Tx) -> tuple[list[str], list[str]]:
+        story.tx = tx
+        mira = story.conversation
+        story.say("to mira alone")
+        asked = story.say("mira?", addressed=True)
+        bryony = story.play("bryony")
+        story.say("to bryony alone")
+        story.answer("says bryony", story.say("bryony?", addressed=True))
+        story.answer("says mira, late", asked, by=mira)
+        story.play("mira")
+        story.say("to mira again")
+        return story.read(mira), story.read(bryony)
+
+    of_mira, of_bryony = await db.run(act)
+    assert of_mira == ["to mira alone", "mira?", "says mira, late", "to mira again"]
+    assert of_bryony == ["to bryony alone", "bryony?", "says bryony"]
+
+
+async def test_what_another_persona_answers_while_one_listens_is_heard_without_its_tool_rounds(
+    db: Database, story: Story
+) -> None:
+    def act(tx: Tx) -> list[str]:
+        story.tx = tx
+        bryony = story.play("bryony")
+        mira = story.play("mira")
+        asked = story.say("asked", addressed=True)
+        story.answer("says bryony", asked, by=bryony, rounds=(tool_round("a"),))
+        return story.read(mira)
+
+    assert await db.run(act) == ["asked", "says bryony"]
+
+
+async def test_a_reset_begins_with_nothing_and_leaves_the_old_story_as_it_was(db: Database, story: Story) -> None:
+    def act(tx: Tx) -> tuple[list[str], list[str], list[str]]:
+        story.tx = tx
+        story.say("old")
+        old = story.conversation
+        story.reset()
+        empty = story.read()
+        story.say("new")
+        return empty, story.read(), story.read(old)
+
+    assert await db.run(act) == ([], ["new"], ["old"])
+
+
+async def test_what_a_turn_answers_is_heard_also_when_it_was_said_before(db: Database, story: Story) -> None:
+    def act(tx: Tx) -> tuple[list[str], list[str]]:
+        story.tx = tx
+        story.say("old")
+        waited = story.say("waited", addressed=True)
+        story.reset()
+        story.say("new")
+        opening = story.read(up_to=waited, burst=(waited,))
+        story.answer("answered", waited)
+        return opening, story.read()
+
+    assert await db.run(act) == (["waited"], ["waited", "answered", "new"])
+
+
+async def test_commands_notices_failures_and_what_was_taken_back_are_no_part_of_it(db: Database, story: Story) -> None:
+    def act(tx: Tx) -> list[str]:
+        story.tx = tx
+        story.say("/persona", kind=MessageKind.COMMAND)
+        story.answer("an error", story.say("one", addressed=True), kind=MessageKind.NOTICE)
+        story.answer("refused by the platform", story.say("two", addressed=True), state=PartState.FAILED)
+        story.answer("perhaps seen", story.say("three", addressed=True), state=PartState.UNCERTAIN)
+        gone = story.say("deleted", addressed=True)
+        tx.execute(update(messages).where(messages.c.id == gone).values(deleted_at=NOW))
+        story.answer("superseded", story.say("four", addressed=True))
+        _take_back(tx, story, replies.supersede)
+        story.answer("undone", story.say("five", addressed=True))
+        _take_back(tx, story, replies.undo)
+        story.say("")
+        return story.read()
+
+    assert await db.run(act) == ["one", "two", "three", "perhaps seen", "four"]
+
+
+def _take_back(tx: Tx, story: Story, how: Callable[[Tx, LastReply], None]) -> None:
+    reply = replies.last_reply(tx, story.conversation)
+    assert reply is not None
+    how(tx, reply)
+
+
+async def test_S16_of_an_answer_that_a_crash_cut_off_only_the_question_is_known(db: Database, story: Story) -> None:
+    def act(tx: Tx) -> tuple[int, list[str]]:
+        story.tx = tx
+        story.begin(story.say("asked", addressed=True))
+        return replies.mark_interrupted(tx), story.read()
+
+    assert await db.run(act) == (1, ["asked"])
+
+
+@pytest.mark.parametrize(
+    ("how", "read"),
+    [
+        ({}, ["a", "b", "c", "d"]),
+        ({"room": 30}, ["a", "b", "c", "d"]),
+        ({"room": 29}, ["b", "c", "d"]),
+        ({"room": 9}, ["d"]),
+        ({"room": 0}, ["d"]),
+        ({"limit": 2}, ["c", "d"]),
+        ({"limit": 1, "burst": (2, 4)}, ["b", "c", "d"]),
+        ({"room": 0, "burst": (3, 4)}, ["c", "d"]),
+        ({"start": 3}, ["c", "d"]),
+        ({"up_to": 2}, ["a", "b"]),
+    ],
+)
+async def test_reading_stops_one_message_beyond_what_fits_and_never_within_the_burst(
+    db: Database, story: Story, how: dict[str, Any], read: list[str]
+) -> None:
+    def act(tx: Tx) -> list[str]:
+        story.tx = tx
+        for text in "abcd":
+            story.say(text, addressed=True, tokens=10)
+        return story.read(**how)
+
+    assert await db.run(act) == read
+
+
+@pytest.mark.parametrize(
+    ("parts", "state"),
+    [
+        ((PartState.SENT, PartState.SENT), ReplyState.SENT),
+        ((PartState.SENT, PartState.UNCERTAIN), ReplyState.UNCERTAIN),
+        ((PartState.UNCERTAIN, PartState.FAILED), ReplyState.FAILED),
+        ((), ReplyState.FAILED),
+    ],
+)
+def test_a_reply_is_as_well_as_its_worst_part(parts: tuple[PartState, ...], state: ReplyState) -> None:
+    made = [SentPart(ordinal=number, message_id="1", state=part) for number, part in enumerate(parts)]
+    assert replies.worst_state(made) is state
+
+
+async def test_every_burst_that_a_run_left_unanswered_is_answered_by_the_next_one(make_app: MakeApp) -> None:
+    hold = Reply(text="", hold=asyncio.Event())
+    app = await make_app(model=ScriptedModel([hold]), persona="none")
+    for text, name in (("a1", "Alice"), ("b1", "Bob"), ("b2", "Bob"), ("a2", "Alice")):
+        await app.pipeline.deliver(make_inbound(text, channel=CHANNEL, author=make_author(name), mentions_me=True))
+    await app.close()
+    model, adapter = ScriptedModel(lambda request: request.messages[-1].text), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.dispatcher.idle()
+    assert adapter.texts == ["Alice: a1", "Bob: b2", "Alice: a2"]

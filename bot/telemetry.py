@@ -16,7 +16,7 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 MASK = "***"
-CHATTY_LOGGERS = ("httpx", "httpcore", "openai", "apscheduler", "discord", "aiohttp.access", "alembic")
+CHATTY_LOGGERS = ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "discord", "aiohttp.access", "alembic")
 """Loggers of libraries that speak at INFO about every request; some write addresses that hold a token (X01)."""
 
 

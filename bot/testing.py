@@ -1,4 +1,4 @@
-"""Fakes for tests, ours and those of people who extend Familiar: a scripted model, a recording adapter, inbounds.
+"""Fakes for tests, ours and those of people who extend Familiar: a scripted model, a recording adapter, made values.
 
 Everything here keeps the real contracts of `bot.chat` and `bot.llm.model`.
 """
@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
 from bot.chat import (
     Attachment,
@@ -27,7 +28,14 @@ from bot.chat import (
     SentPart,
     Visibility,
 )
+from bot.llm.catalogue import ModelLimits
 from bot.llm.model import Completion, Finish, ModelError, ModelEvent, ModelRequest, TextDelta, ToolCall, Usage
+from bot.overrides import SessionSettings
+from bot.settings import PlaceSettings
+from bot.store.sessions import SessionRow
+from bot.store.tables import MessageKind
+from bot.store.window import WindowRow
+from bot.turn import Asker, Turn
 
 NOW = datetime(2026, 11, 1, 12, 0, tzinfo=UTC)
 """The time at which made inbounds are sent unless a test says otherwise."""
@@ -188,6 +196,13 @@ class FakeAdapter:
                 await self.changed.wait()
         return self.texts
 
+    async def wait_shown(self) -> None:
+        """Wait until something of a reply is shown."""
+        async with asyncio.timeout(10):
+            while not self.replies:
+                self.changed.clear()
+                await self.changed.wait()
+
     def next_id(self) -> str:
         """A platform message id for a part of ours."""
         return f"m{next(self._ids)}"
@@ -274,3 +289,55 @@ def make_inbound(
         command=command,
         reply_handle=reply_handle,
     )
+
+
+_positions = itertools.count(1)
+
+
+def make_row(text: str = "hello", **changes: Any) -> WindowRow:
+    """A line of a history: something that Alice said, unless `changes` say otherwise."""
+    number = next(_positions)
+    row = WindowRow(
+        id=number,
+        position=number,
+        kind=MessageKind.SAID,
+        conversation_id=None,
+        persona_id=None,
+        author_key="fake:alice",
+        author_name="Alice",
+        text=text,
+        quote="",
+        addressed=True,
+        tokens=len(text.split()),
+        sent_at=NOW,
+    )
+    return replace(row, **changes)
+
+
+def make_turn(*history: WindowRow, **changes: Any) -> Turn:
+    """A turn that answers the last line of a history, in Alice's DM and without a persona, unless `changes` say
+    otherwise.
+    """
+    rows = history or (make_row(),)
+    turn = Turn(
+        session=SessionRow(id=1, channel=make_channel(dm=True), conversation_id=1),
+        conversation_id=1,
+        persona=None,
+        persona_id="none",
+        persona_name="Familiar",
+        settings=SessionSettings(values=PlaceSettings(), chain={}),
+        model="test/scripted",
+        limits=ModelLimits(context_window=8192),
+        window=8192,
+        budget=6656,
+        reserve=1024,
+        asker=Asker(key="fake:alice", name="Alice", locale="en"),
+        burst=(rows[-1].id,),
+        position=rows[-1].position,
+        history=rows,
+        images=(),
+        continues=False,
+        is_greeted=True,
+        now=NOW,
+    )
+    return replace(turn, **changes)

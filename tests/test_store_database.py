@@ -92,7 +92,7 @@ async def test_S04_a_time_with_an_offset_comes_back_aware_and_equal(db: Database
 
 async def test_S04_a_naive_time_is_refused(db: Database) -> None:
     with pytest.raises(Exception, match="naive time"):
-        await db.run(sessions.open_session, make_channel(), datetime(2026, 6, 19))  # noqa: DTZ001
+        await db.run(sessions.open_session, make_channel(), datetime(2026, 6, 19))
 
 
 async def test_S05_rows_written_naive_are_read_as_utc(db: Database) -> None:

@@ -68,7 +68,7 @@ async def test_a_strangers_conversation_survives_a_restart(lab: Lab) -> None:
         telegram.say(bob, group, "/persona use bryony")
         await telegram.wait_for(lambda: len(telegram.bot_texts(group)) == 2)
         assert lab.model.last.messages[-1]["content"] == "Bob: hello there"
-        telegram.say(alice, group, "/persona@familiarbot use ledger")
+        telegram.say(alice, group, "/persona@familiarbot use bryony")
         await telegram.wait_for(lambda: len(telegram.bot_texts(group)) >= 3)
         assert await bot.stop() == 0
     async with running_bot(lab.folder, lab.settings) as bot:
@@ -97,7 +97,7 @@ async def test_history_is_there_after_a_restart(lab: Lab) -> None:
 
 
 async def test_a_slow_answer_streams_and_a_fast_one_is_one_request(lab: Lab) -> None:
-    alice, bob, group = people(lab)
+    _, bob, group = people(lab)
     gate = asyncio.Event()
     async with running_bot(lab.folder, lab.settings):
         await lab.polled()
@@ -132,7 +132,7 @@ async def test_S13_sigterm_closes_open_answers_and_ends_cleanly(lab: Lab) -> Non
         await lab.telegram.wait_for_text(group, "It begins")
         process.signal(signal.SIGTERM)
         assert await process.ended(10) == 0
-    assert [text for text in lab.telegram.bot_texts(group)] == ["It begins …"]
+    assert lab.telegram.bot_texts(group) == ["It begins …"]
 
 
 async def test_S16_after_a_crash_between_sending_and_saving_nothing_is_sent_twice(lab: Lab) -> None:

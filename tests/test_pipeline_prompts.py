@@ -1,0 +1,130 @@
+"""What the pipeline does with tools, files, floods and long histories."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from bot.app import App
+from bot.chat import Attachment, AttachmentKind
+from bot.llm.model import Finish, ModelRequest, Role, ToolCall
+from bot.store.tables import messages, model_calls
+from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
+from tests.conftest import MakeApp
+
+GROUP = make_channel()
+ALICE, BOB = make_author("Alice"), make_author("Bob")
+
+
+def history(request: ModelRequest) -> list[tuple[str, str]]:
+    """What the model was sent, without the system message."""
+    return [(message.role.value, message.text) for message in request.messages if message.role is not Role.SYSTEM]
+
+
+async def settle(app: App) -> None:
+    await app.dispatcher.idle()
+
+
+async def test_tools_run_and_their_round_is_in_the_next_prompt_as_one_group(make_app: MakeApp) -> None:
+    calls = (ToolCall(id="c1", name="current_time", arguments=""), ToolCall(id="c2", name="nonsense", arguments="{}"))
+    model = ScriptedModel([Reply(text="", tool_calls=calls), "It is noon.", "Yes."])
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound("what time is it?"))
+    await settle(app)
+    await app.pipeline.deliver(make_inbound("sure?"))
+    await settle(app)
+    shown = [(m.role.value, m.text, len(m.tool_calls)) for m in model.requests[2].messages[1:]]
+    assert shown[0] == ("user", "what time is it?", 0)
+    assert shown[1] == ("assistant", "", 2)
+    assert "2026-11-01 12:00" in shown[2][1]
+    assert "no tool 'nonsense'" in shown[3][1]
+    assert shown[4:] == [("assistant", "It is noon.", 0), ("user", "sure?", 0)]
+
+
+async def test_K04_a_model_that_calls_for_ever_gets_a_last_round_without_tools(make_app: MakeApp) -> None:
+    def script(request: ModelRequest) -> Reply:
+        roll = ToolCall(id="c", name="roll_dice", arguments='{"dice":"d6"}')
+        return Reply(text="", tool_calls=(roll,)) if request.tools else Reply(text="enough")
+
+    model, adapter = ScriptedModel(script), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none", max_tool_steps=3)
+    await app.pipeline.deliver(make_inbound("roll"))
+    assert await adapter.wait_for(1) == ["enough"]
+    await settle(app)
+    assert len(model.requests) == 4
+
+
+async def test_L12_a_filtered_answer_is_told_neutrally_and_not_tried_again(make_app: MakeApp) -> None:
+    model, adapter = ScriptedModel([Reply(text="", finish=Finish.FILTERED)]), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("hello"))
+    await adapter.wait_for(1)
+    await settle(app)
+    replies = await app.core.db.read(lambda tx: tx.execute(select(messages.c.kind)).scalars().all())
+    assert (len(model.requests), replies) == (1, ["said", "notice"])
+
+
+async def test_attachments_reach_the_prompt_as_text_and_images_only_with_vision(make_app: MakeApp) -> None:
+    note = Attachment(kind=AttachmentKind.TEXT, name="message.txt", text="long story", note="first 10 of 90 bytes")
+    image = Attachment(kind=AttachmentKind.IMAGE, name="cat.png", media_type="image/png", data=b"\x89PNG")
+    inbound = make_inbound("", attachments=(note, image))
+    blind, seeing = ScriptedModel(), ScriptedModel()
+    app = await make_app(model=blind, persona="none")
+    await app.pipeline.deliver(inbound)
+    await settle(app)
+    app = await make_app(model=seeing, persona="none", models={"test/scripted": {"vision": True}})
+    await app.pipeline.deliver(make_inbound("", attachments=(image,)))
+    await settle(app)
+    text = blind.requests[0].messages[-1].text
+    assert "long story" in text
+    assert "first 10 of 90 bytes" in text
+    assert "[image cat.png]" in text
+    assert blind.requests[0].messages[-1].images == ()
+    assert seeing.requests[0].messages[-1].images[0].data == b"\x89PNG"
+
+
+async def test_every_model_call_is_in_the_ledger_with_its_purpose(make_app: MakeApp) -> None:
+    app = await make_app(persona="none")
+    await app.pipeline.deliver(make_inbound("hello"))
+    await settle(app)
+    (call,) = await app.core.db.read(lambda tx: tx.execute(select(model_calls)).all())
+    assert (call.purpose, call.model, call.author_key, call.outcome) == ("chat", "test/scripted", "fake:alice", "stop")
+
+
+async def test_X10_a_stranger_who_floods_costs_a_bounded_number_of_calls_and_hears_one_notice(
+    make_app: MakeApp,
+) -> None:
+    model, adapter = ScriptedModel(), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none", quota={"messages_per_minute": 5})
+    for number in range(50):
+        await app.pipeline.deliver(make_inbound(f"message {number}"))
+        await settle(app)
+    assert len(model.requests) == 5
+    assert len(adapter.texts) == 6
+
+
+async def test_history_is_pruned_to_the_budget_with_the_system_prompt_and_the_last_message_kept(
+    make_app: MakeApp,
+) -> None:
+    model = ScriptedModel(["reply " * 60])
+    app = await make_app(model=model, persona="none", context_tokens=2600, system_prompt="RULES")
+    for number in range(40):
+        await app.pipeline.deliver(make_inbound(f"question {number} " + "word " * 30))
+        await settle(app)
+    last = model.requests[-1]
+    assert last.messages[0].text.startswith("RULES")
+    assert "question 39" in last.messages[-1].text
+    assert "question 0 " not in str(last)
+    stored = await app.core.db.read(lambda tx: len(tx.execute(select(messages.c.id)).all()))
+    assert stored == 80
+
+
+async def test_between_cuts_one_request_is_a_prefix_of_the_next(make_app: MakeApp) -> None:
+    model = ScriptedModel(["reply " * 40])
+    app = await make_app(model=model, persona="none", context_tokens=4000)
+    for number in range(40):
+        await app.pipeline.deliver(make_inbound(f"question {number} " + "word " * 30))
+        await settle(app)
+    pairs = list(zip(model.requests, model.requests[1:], strict=False))
+    stable = [old.messages == new.messages[: len(old.messages)] for old, new in pairs]
+    assert stable.count(False) <= 8  # each cut makes room for several turns
+    assert len(stable) - stable.count(False) >= 30

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from bot.llm.model import Completion, Finish, Model, ModelMessage, ModelRequest, Role, TextDelta, ToolCall
-from bot.llm.stream import reply_filter
+from bot.llm.stream import clean_reply, reply_filter
 from bot.prompt.build import Prompt
 from bot.tools import Tool
 from bot.tools.tool import ToolError
@@ -96,14 +96,14 @@ class Agent:
                 match event:
                     case TextDelta(text=text):
                         more = visible.feed(text)
-                    case Completion(text=text) if event.replaces_deltas:
-                        # What was streamed turned out to be reasoning; only the whole text counts (L03).
-                        answer.completions.append(event)
-                        visible, said = reply_filter((turn.persona_name,), others), ""
-                        more = visible.feed(text) + visible.flush()
                     case Completion():
                         answer.completions.append(event)
                         more = visible.flush()
+                        if event.replaces_deltas:
+                            # What was streamed turned out to be reasoning; only the whole text counts (L03).
+                            said = clean_reply(event.text, (turn.persona_name,), others)
+                            answer.text = (before + said).rstrip()
+                            return event
                 if more:
                     said += more
                     answer.text = before + said

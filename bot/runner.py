@@ -130,17 +130,17 @@ class TurnRunner:
             run.is_retry = True
             if error.given and not turn.images:
                 self.tokens.learn(turn.model, int(prompt.tokens / factor), error.given)
-            budget, factor = self._smaller_budget(run, error), self.tokens.factor(turn.model)
+            budget, factor = self._smaller_budget(run, prompt, error), self.tokens.factor(turn.model)
             prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
             await self.agent.answer(turn, prompt, run.answer, stream.update)
         if prompt.dropped:
             self.opener.starts[turn.conversation_id] = prompt.start
         return prompt
 
-    def _smaller_budget(self, run: _Run, error: ContextTooLong) -> int:
+    def _smaller_budget(self, run: _Run, refused: Prompt, error: ContextTooLong) -> int:
         """What the prompt of the one retry may fill: less than was too much, and the tool rounds so far beside it."""
         turn, rounds = run.turn, map(self._tool_round, run.answer.exchanges)
-        room = turn.budget if error.limit is None else min(turn.budget, error.limit - turn.reserve)
+        room = min(turn.budget, refused.tokens, turn.budget if error.limit is None else error.limit - turn.reserve)
         return int(room * RETRY_BUDGET_RATIO) - sum(done.call_tokens + sum(done.result_tokens) for done in rounds)
 
     async def _finish(self, run: _Run, stream: ReplyStream, prompt: Prompt) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from bot.dispatch import TurnRequest
@@ -14,7 +14,7 @@ from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
 from bot.prompt.tokens import ModelTokens
 from bot.settings import Settings, output_reserve, prompt_budget
 from bot.store import replies, sessions, window
-from bot.store.conversations import conversation_by_id
+from bot.store.conversations import conversation_by_id, next_position
 from bot.store.database import Database, Tx
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
@@ -60,10 +60,34 @@ class TurnOpener:
         """The turn for a request; `None` when its message has been answered, deleted or undone (R2)."""
         return await self._db.read(self._open, request)
 
-    def _open(self, tx: Tx, request: TurnRequest) -> Turn | None:
-        read = self._read(tx, request)
-        if read is None:
+    async def preview(self, session_id: int, asker: Asker) -> Turn | None:
+        """The turn as it would be if the asker said something now; nothing is answered by it (warming, figures)."""
+        return await self._db.read(self._preview, session_id, asker)
+
+    def _preview(self, tx: Tx, session_id: int, asker: Asker) -> Turn | None:
+        session = sessions.session_by_id(tx, session_id)
+        if session.conversation_id is None:
             return None
+        return self._turn(tx, self._read(tx, session, session.conversation_id, (), next_position(tx)), asker)
+
+    def _open(self, tx: Tx, request: TurnRequest) -> Turn | None:
+        session = sessions.session_by_id(tx, request.session_id)
+        if session.conversation_id is None:
+            return None
+        if request.message_id is None:
+            reply = replies.last_reply(tx, session.conversation_id)
+            if reply is None or reply.kind is not MessageKind.REPLY:
+                return None
+            read = self._read(tx, session, session.conversation_id, (), reply.position)
+        else:
+            burst = window.read_burst(tx, session.id, request.message_id)
+            if not burst:
+                return None
+            read = self._read(tx, session, session.conversation_id, burst, burst[-1])
+        asker = Asker(key=request.author_key, name="", locale=request.locale, is_bot=request.author_is_bot)
+        return self._turn(tx, read, asker, continues=request.message_id is None)
+
+    def _turn(self, tx: Tx, read: _Read, asker: Asker, *, continues: bool = False) -> Turn:
         persona = self._library.get(read.persona_id)
         model = self._models.effective(read.settings.values.model)
         limits = self._catalogue.limits(model)
@@ -80,8 +104,7 @@ class TurnOpener:
             limit=read.settings.values.history_limit,
             burst=read.burst,
         )
-        asker = next((row for row in reversed(history) if row.author_key == request.author_key), None)
-        name = asker.author_name if asker else ""
+        said = next((row for row in reversed(history) if row.author_key == asker.key), None)
         return Turn(
             session=read.session,
             conversation_id=read.conversation_id,
@@ -94,12 +117,12 @@ class TurnOpener:
             window=size,
             budget=budget,
             reserve=reserve,
-            asker=Asker(key=request.author_key, name=name, locale=request.locale, is_bot=request.author_is_bot),
+            asker=replace(asker, name=said.author_name) if said else asker,
             burst=read.burst,
             position=read.position,
             history=tuple(history),
             images=tuple(window.read_images(tx, read.burst)) if limits.vision else (),
-            continues=request.message_id is None,
+            continues=continues,
             is_greeted=read.is_greeted,
             now=self._now(),
         )
@@ -109,26 +132,12 @@ class TurnOpener:
         start = self.starts.get(read.conversation_id, 0)
         return start if start <= (read.burst[0] if read.burst else read.position) else 0
 
-    def _read(self, tx: Tx, request: TurnRequest) -> _Read | None:
-        session = sessions.session_by_id(tx, request.session_id)
-        if session.conversation_id is None:
-            return None
-        if request.message_id is None:
-            reply = replies.last_reply(tx, session.conversation_id)
-            if reply is None or reply.kind is not MessageKind.REPLY:
-                return None
-            burst: tuple[int, ...] = ()
-            position = reply.position
-        else:
-            burst = window.read_burst(tx, session.id, request.message_id)
-            if not burst:
-                return None
-            position = burst[-1]
-        conversation = conversation_by_id(tx, session.conversation_id)
+    def _read(self, tx: Tx, session: SessionRow, conversation_id: int, burst: tuple[int, ...], position: int) -> _Read:
+        conversation = conversation_by_id(tx, conversation_id)
         return _Read(
             session=session,
             settings=self._resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel)),
-            conversation_id=session.conversation_id,
+            conversation_id=conversation_id,
             persona_id=conversation.persona_id,
             is_greeted=conversation.is_greeted,
             burst=burst,

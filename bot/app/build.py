@@ -43,6 +43,7 @@ from bot.store import ledger
 from bot.store.database import Database
 from bot.tasks import Tasks
 from bot.tools import TOOLS
+from bot.warming import Warmer
 
 BOT_NAME = "Familiar"
 """What it is called where no persona speaks."""
@@ -82,7 +83,10 @@ def build_app(
     )
     models = _build_models(core, local, model)
     greeter = Greeter(db=core.db, adapters=core.platforms, now=now, count=core.counter.count)
-    dispatcher = _build_dispatcher(core, models, greeter)
+    opener = _build_opener(core, models)
+    builder = PromptBuilder(sections=SECTIONS, count=core.counter.count, section_timeout_ms=settings.section_timeout_ms)
+    runner = _build_runner(core, models, opener, builder, greeter)
+    dispatcher = Dispatcher(runner.run, core.tasks, time.monotonic)
     desk = _build_desk(core, models, dispatcher, greeter, commands)
     menu = CommandMenu(
         specs=tuple(command.spec for command in commands),
@@ -94,7 +98,15 @@ def build_app(
     core.platforms.update(
         adapters if adapters is not None else configured_adapters(settings, core.db, core.tasks, menu)
     )
-    return App(core=core, models=models, dispatcher=dispatcher, desk=desk, pipeline=pipeline, menu=menu)
+    return App(
+        core=core,
+        models=models,
+        dispatcher=dispatcher,
+        desk=desk,
+        pipeline=pipeline,
+        menu=menu,
+        warmer=Warmer(opener=opener, builder=builder, model=models.model, tokens=models.tokens),
+    )
 
 
 def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> Models:
@@ -120,8 +132,8 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
     )
 
 
-def _build_dispatcher(core: Core, models: Models, greeter: Greeter) -> Dispatcher:
-    opener = TurnOpener(
+def _build_opener(core: Core, models: Models) -> TurnOpener:
+    return TurnOpener(
         db=core.db,
         settings=core.settings,
         resolver=core.resolver,
@@ -132,10 +144,14 @@ def _build_dispatcher(core: Core, models: Models, greeter: Greeter) -> Dispatche
         bot_name=BOT_NAME,
         now=core.now,
     )
-    count, timeout_ms = core.counter.count, core.settings.section_timeout_ms
-    runner = TurnRunner(
+
+
+def _build_runner(
+    core: Core, models: Models, opener: TurnOpener, builder: PromptBuilder, greeter: Greeter
+) -> TurnRunner:
+    return TurnRunner(
         opener=opener,
-        builder=PromptBuilder(sections=SECTIONS, count=count, section_timeout_ms=timeout_ms),
+        builder=builder,
         agent=Agent(models.model, TOOLS, max_steps=core.settings.max_tool_steps),
         greeter=greeter,
         db=core.db,
@@ -144,9 +160,8 @@ def _build_dispatcher(core: Core, models: Models, greeter: Greeter) -> Dispatche
         tokens=models.tokens,
         tasks=core.tasks,
         now=core.now,
-        count=count,
+        count=core.counter.count,
     )
-    return Dispatcher(runner.run, core.tasks, time.monotonic)
 
 
 def _build_desk(

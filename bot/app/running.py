@@ -10,7 +10,7 @@ from datetime import datetime
 import structlog
 
 from bot.app.platforms import Platforms
-from bot.chat import CommandMenu
+from bot.chat import Author, ChannelRef, CommandMenu
 from bot.commands.command import Desk
 from bot.dispatch import Dispatcher
 from bot.errors import AdapterError
@@ -24,9 +24,11 @@ from bot.personas.library import PersonaLibrary
 from bot.pipeline import Pipeline, unanswered_requests
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.settings import Settings
-from bot.store import ledger, messages, replies, schema
+from bot.store import ledger, messages, replies, schema, sessions
 from bot.store.database import Database
 from bot.tasks import Tasks
+from bot.turn import Asker
+from bot.warming import Warmer
 
 log = structlog.get_logger(__name__)
 
@@ -68,6 +70,7 @@ class App:
     desk: Desk
     pipeline: Pipeline
     menu: CommandMenu
+    warmer: Warmer
     failed: dict[str, AdapterError] = field(default_factory=dict)
 
     async def start(self) -> None:
@@ -100,6 +103,12 @@ class App:
             await self.close()
         exits = self.core.settings.on_adapter_failure == "exit"
         return 1 if self.failed and (exits or len(self.failed) == len(self.core.platforms)) else 0
+
+    async def warm(self, channel: ChannelRef, author: Author) -> None:
+        """Let an embedded model read ahead what the next turn of a channel begins with."""
+        session = await self.core.db.read(sessions.find_session, channel)
+        if session is not None:
+            await self.warmer.warm(session.id, Asker(key=author.key, name=author.name))
 
     async def _run_adapter(self, name: str, stop: asyncio.Event) -> None:
         """Run one adapter; its failure is its own (S12), unless the operator wants to stop then."""

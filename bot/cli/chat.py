@@ -38,9 +38,12 @@ async def _chat(settings: Settings, local: LocalModel | None) -> int:
     terminal = terminal_adapter(settings, app.core.tasks, app.menu)
     app.core.platforms[terminal.platform] = terminal
 
-    async def greet() -> None:
+    async def begin() -> None:
         await app.pipeline.welcome(terminal.channel, terminal.author)
+        if local is not None:
+            # The model reads the persona while the person reads the greeting.
+            app.core.tasks.spawn("warm the model", app.warm(terminal.channel, terminal.author))
 
     stop = asyncio.Event()
     with stop_signals(stop):
-        return await app.run(stop, begin=greet)
+        return await app.run(stop, begin=begin)

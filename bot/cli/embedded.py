@@ -2,17 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 
-from bot.llm.configured import LocalModel, names_remote_model
+from bot.llm.configured import LOCAL, LocalModel, names_remote_model
 from bot.settings import Settings
+
+OWN_FILE_CONTEXT_TOKENS = 8192
+"""Window for a model file of the operator's own; its memory grows with it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Chosen:
+    """A model file to run, and what to tell about it."""
+
+    name: str
+    file: Path
+    context_tokens: int
+    notice: str
 
 
 @contextmanager
 def local_model_for(settings: Settings, *, quiet: bool = False) -> Iterator[LocalModel | None]:
-    """Serve the embedded model for the length of the block; `None` when a configured server does the work."""
+    """Serve the embedded model for the length of the block; `None` when a configured server does the work.
+
+    Raises:
+        OperatorError: it cannot be had or run here; the sentence says what to do.
+    """
     if names_remote_model(settings):
         yield None
         return
-    raise NotImplementedError
+    from bot.llm.local import REQUEST_PARAMETERS, LocalServer, available_memory
+
+    say: Callable[[str], None] = _nothing if quiet else print
+    chosen = _choose(settings, say)
+    say(chosen.notice)
+    server = LocalServer.start(chosen.file, context_tokens=chosen.context_tokens, free_memory=available_memory())
+    try:
+        yield LocalModel(
+            name=chosen.name,
+            base_url=server.base_url,
+            api_key=server.api_key,
+            context_window=chosen.context_tokens,
+            parameters=REQUEST_PARAMETERS,
+        )
+    finally:
+        asyncio.run(server.close())
+
+
+def _choose(settings: Settings, say: Callable[[str], None]) -> _Chosen:
+    """A path or a named model as configured; without either, the best that this machine can run."""
+    from bot.llm import install
+    from bot.llm.model_files import MODEL_FILES
+
+    name = settings.model.removeprefix(f"{LOCAL}/")
+    if name in MODEL_FILES:
+        model = MODEL_FILES[name]
+        if not install.is_installed(model, install.cache_directory()):
+            _install(name)
+        return _Chosen(
+            name=name,
+            file=install.locate(name, install.cache_directory()),
+            context_tokens=model.context_tokens,
+            notice=f"{model.title} answers, inside this process. Good for {model.good_for}.",
+        )
+    if name:
+        file = install.locate(name, install.cache_directory())
+        notice = f"{file.name} answers, inside this process."
+        return _Chosen(name=file.stem, file=file, context_tokens=OWN_FILE_CONTEXT_TOKENS, notice=notice)
+    _offer_local_servers(say)
+    return _choose_embedded()
+
+
+def _choose_embedded() -> _Chosen:
+    """The demo model, or the small one where that cannot be had or run."""
+    from bot.llm import install
+    from bot.llm.install import ModelInstallError
+    from bot.llm.local import available_memory
+
+    cache, unavailable = install.cache_directory(), set[str]()
+    while True:
+        choice = install.choose(cache, free_memory=available_memory(), unavailable=unavailable)
+        try:
+            if not choice.installed:
+                _install(choice.model.name)
+        except ModelInstallError as error:
+            if choice.model.name in unavailable or choice.reason:
+                raise
+            print(error)
+            unavailable.add(choice.model.name)
+            continue
+        why = f" ({choice.reason})" if choice.reason else ""
+        return _Chosen(
+            name=choice.model.name,
+            file=install.path_of(choice.model, cache),
+            context_tokens=choice.model.context_tokens,
+            notice=f"No model server is configured, so {choice.model.title} answers, inside this process{why}. "
+            f"Good for {choice.model.good_for}. A better one: README.md, “Give it a better model”.",
+        )
+
+
+def _install(name: str) -> None:
+    from bot.cli.model import install_with_bar
+    from bot.llm import install
+    from bot.llm.model_files import MODEL_FILES
+
+    model = MODEL_FILES[name]
+    print(f"Getting {model.title} ({model.size / 1e6:.0f} MB, once).")
+    install_with_bar(model, install.cache_directory())
+
+
+def _offer_local_servers(say: Callable[[str], None]) -> None:
+    """Tell how to use a model server that already runs on this machine."""
+    from bot.llm.discovery import find_local_servers
+
+    for server in asyncio.run(find_local_servers()):
+        prefix = f"PROVIDERS__{server.name.upper()}__BASE_URL={server.base_url}"
+        model = f"MODEL={server.name}/{server.models[0]}" if server.models else f"MODEL={server.name}/NAME"
+        say(f"{server.name} runs on this machine. To let it answer, write into .env:\n  {prefix}\n  {model}")
+
+
+def _nothing(_text: str) -> None:
+    return

@@ -17,9 +17,7 @@ def run() -> None:
     """Start Familiar: every platform that has a token, or a chat in this terminal when none has."""
     settings = load_settings()
     if settings.discord.token is None and settings.telegram.token is None:
-        print(
-            "No platform token is set, so Familiar talks to you here; README.md tells how to get one."
-        )
+        print("No platform token is set, so Familiar talks to you here; README.md tells how to get one.")
         raise SystemExit(chat_with(settings))
     level = "debug" if settings.debug_logging else settings.log_level
     setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings))

@@ -13,7 +13,7 @@ import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -70,6 +70,8 @@ class Provider:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     thinking: ThinkingStyle | None = None
     """How it switches reasoning; `None` = not known."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Sent with every request that does not say otherwise."""
 
     @property
     def endpoint(self) -> str:
@@ -185,7 +187,7 @@ class OpenAIModel:
         started, first_token_ms = self._clock(), 0
         answer = Answer(hold=Quirk.THINKS_UNOPENED in call.quirks)
         call.body = chat_body(
-            call.request,
+            replace(call.request, parameters={**call.provider.parameters, **call.request.parameters}),
             call.model,
             frozenset(call.quirks),
             output_limit=self._output_limit(call),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
+from typing import Any
 from urllib.parse import urlsplit
 
 from pydantic import SecretStr
@@ -26,7 +27,7 @@ class LocalModel:
     base_url: str
     api_key: str
     context_window: int
-    parameters: Mapping[str, float]
+    parameters: Mapping[str, Any]
     """Sampling parameters that suit it."""
 
 
@@ -43,7 +44,9 @@ def configured_providers(settings: Settings, local: LocalModel | None) -> dict[s
         for name, given in settings.providers.items()
     }
     if local is not None:
-        providers[LOCAL] = Provider(name=LOCAL, base_url=local.base_url, api_key=SecretStr(local.api_key))
+        providers[LOCAL] = Provider(
+            name=LOCAL, base_url=local.base_url, api_key=SecretStr(local.api_key), parameters=local.parameters
+        )
     return providers
 
 

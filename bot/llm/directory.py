@@ -31,10 +31,17 @@ Raises:
 class ModelDirectory:
     """Names of models as `provider/model`, and what a typed name means."""
 
-    def __init__(self, providers: Sequence[str], default: str, list_models: ListModels) -> None:
+    def __init__(
+        self,
+        providers: Sequence[str],
+        default: str,
+        list_models: ListModels,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.providers = tuple(providers)
         self.default = default
         self._list_models = list_models
+        self._clock = clock
         self._listed: dict[str, tuple[float, tuple[str, ...]]] = {}
 
     def effective(self, configured: str) -> str:
@@ -84,20 +91,22 @@ class ModelDirectory:
         listing = await self._models_of(owner)
         if listing is None or name in listing or full == self.default:
             return full  # a server that does not list its models is believed
-        elsewhere = [candidate for candidate in await self.all_models() if candidate.partition("/")[2] == typed]
-        if len(elsewhere) == 1:
+        by_name: dict[str, list[str]] = {}
+        for candidate in await self.all_models():
+            by_name.setdefault(candidate.partition("/")[2], []).append(candidate)
+        if len(elsewhere := by_name.get(typed, [])) == 1:
             return elsewhere[0]
-        near = difflib.get_close_matches(full, await self.all_models(), n=3, cutoff=0.4)
-        raise UserError("model-unknown", model=typed, near=", ".join(near) or self.default)
+        near = [full for close in difflib.get_close_matches(name, by_name, cutoff=0.4) for full in by_name[close]]
+        raise UserError("model-unknown", model=typed, near=", ".join(near[:3]) or self.default)
 
     async def _models_of(self, provider: str) -> tuple[str, ...] | None:
         asked, listing = self._listed.get(provider, (0.0, ()))
-        if listing and time.monotonic() - asked < LISTING_SECONDS:
+        if listing and self._clock() - asked < LISTING_SECONDS:
             return listing
         try:
             listing = tuple(await self._list_models(provider))
         except ModelError as error:
             log.info("models.not_listed", provider=provider, error=str(error))
             return None
-        self._listed[provider] = (time.monotonic(), listing)
+        self._listed[provider] = (self._clock(), listing)
         return listing

@@ -23,19 +23,18 @@ from bot.llm.model import Model, ModelError, ModelRequest
 
 log = structlog.get_logger(__name__)
 
-SAMPLING = MappingProxyType({"temperature": 0.7, "top_p": 0.8, "top_k": 20, "repeat_penalty": 1.1})
-"""Defaults for small models: with these they repeat themselves least."""
-
-REQUEST_PARAMETERS = MappingProxyType({**SAMPLING, "return_progress": True})
-"""What a streamed request to this server should carry. Without progress events (chunks with no choice of text) the
-engine does not notice a closed connection while it reads the prompt, and goes on for as long as that takes."""
+REQUEST_PARAMETERS = MappingProxyType({"temperature": 0.7, "top_p": 0.8, "top_k": 20, "repeat_penalty": 1.1})
+"""Sampling with which small models repeat themselves least; for every request to this server."""
 
 PROMPT_BATCH_TOKENS = 64
-"""How much of a prompt is read at once, so how late a cancelled call stops: 1.3 s on one core with the demo model.
-Larger batches would be 2 % faster."""
+"""How much of a prompt is read at once, 1.3 s on one core with the demo model: only between two batches can the engine
+break off. Larger ones would be 2 % faster."""
 
 PROMPT_CACHE_MIB = 256
 """Prompts of other sessions kept beside the current one, some 9,000 tokens with the demo model."""
+
+HANG_UP_SECONDS = 1.1
+"""How long the engine takes to notice a closed connection: it looks after one second in which it was asked nothing."""
 
 GGUF_MAGIC = b"GGUF"
 
@@ -86,13 +85,14 @@ class LocalServer:
         if self._engine is None:
             return
         deadline = asyncio.get_running_loop().time() + patience.total_seconds()
-        while self._is_busy() and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - it has no event
-            await asyncio.sleep(0.05)
+        while self.open_requests() and asyncio.get_running_loop().time() < deadline:  # noqa: ASYNC110 - it has no event
+            await asyncio.sleep(HANG_UP_SECONDS)
         self._engine = None
 
-    def _is_busy(self) -> bool:
-        counts = re.findall(r"^llamacpp:requests_(?:processing|deferred) (\S+)", self._engine.handle_metrics(), re.M)
-        return any(float(count) for count in counts)
+    def open_requests(self) -> int:
+        """How many requests it works on or holds in its queue; the engine answers between two batches."""
+        counts = re.findall(r"^llamacpp:requests_(?:processing|deferred) (\d+)", self._engine.handle_metrics(), re.M)
+        return sum(map(int, counts))
 
 
 def _check_file(file: Path) -> None:

@@ -49,6 +49,8 @@ class _Run:
     kind: MessageKind = MessageKind.REPLY
     begun: asyncio.Task[int] | None = None
     is_retry: bool = False
+    failure: str | None = None
+    """How the last model call failed, for the ledger."""
 
     async def reply_id(self) -> int | None:
         """The reply's row; `None` while nothing has been shown."""
@@ -86,6 +88,7 @@ class TurnRunner:
             await self._end_interrupted(run, stream, interrupted.why)
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
+            run.failure = error.kind
             await self._fail(run, stream, error.kind)
         except Exception as error:
             log.error("turn.broken", session=turn.session.channel.session_key, exc_info=error)
@@ -195,7 +198,12 @@ class TurnRunner:
         text = run.answer.text if run.kind is MessageKind.REPLY else ""
         rounds = tuple(self._tool_round(exchange) for exchange in run.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
-        calls = [_call_record(run.turn, completion, estimated_tokens) for completion in run.answer.completions]
+        calls = [
+            _call_record(run.turn, done.finish.value, done, estimated_tokens=estimated_tokens)
+            for done in run.answer.completions
+        ]
+        if run.failure is not None:
+            calls.append(_call_record(run.turn, run.failure))
         new = _new_reply(run.turn, run.kind)
         await self.db.run(_store_settled, await run.reply_id(), new, settled, calls, self.now())
 
@@ -229,19 +237,19 @@ def _new_reply(turn: Turn, kind: MessageKind) -> NewReply:
     )
 
 
-def _call_record(turn: Turn, completion: Completion, estimated_tokens: int) -> CallRecord:
+def _call_record(turn: Turn, outcome: str, done: Completion | None = None, *, estimated_tokens: int = 0) -> CallRecord:
     return CallRecord(
         purpose="chat",
         model=turn.model,
-        outcome=completion.finish.value,
+        outcome=outcome,
         session_id=turn.session.id,
         conversation_id=turn.conversation_id,
         persona_id=turn.persona_id,
         author_key=turn.asker.key,
-        usage=completion.usage,
+        usage=done.usage if done else None,
         estimated_tokens=estimated_tokens,
-        first_token_ms=completion.first_token_ms,
-        total_ms=completion.total_ms,
+        first_token_ms=done.first_token_ms if done else 0,
+        total_ms=done.total_ms if done else 0,
     )
 
 

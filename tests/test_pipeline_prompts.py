@@ -90,6 +90,15 @@ async def test_every_model_call_is_in_the_ledger_with_its_purpose(make_app: Make
     assert (call.purpose, call.model, call.author_key, call.outcome) == ("chat", "test/scripted", "fake:alice", "stop")
 
 
+async def test_a_failed_model_call_is_in_the_ledger_too(make_app: MakeApp) -> None:
+    failing = Reply(text="", error=ModelUnreachable("test/scripted", "down"))
+    app = await make_app(model=ScriptedModel([failing]), persona="none")
+    await app.pipeline.deliver(make_inbound("hello"))
+    await settle(app)
+    outcomes = await app.core.db.read(lambda tx: tx.execute(select(model_calls.c.outcome)).scalars().all())
+    assert outcomes == ["unreachable"]
+
+
 async def test_X10_a_stranger_who_floods_costs_a_bounded_number_of_calls_and_hears_one_notice(
     make_app: MakeApp,
 ) -> None:

@@ -6,7 +6,7 @@ from sqlalchemy import select
 
 from bot.app import App
 from bot.chat import Attachment, AttachmentKind
-from bot.llm.model import Finish, ModelRequest, Role, ToolCall
+from bot.llm.model import Finish, ModelRequest, ModelUnreachable, Role, ToolCall
 from bot.store.tables import messages, model_calls
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp

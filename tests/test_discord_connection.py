@@ -104,6 +104,21 @@ async def test_a_missing_privileged_intent_ends_the_run_in_words() -> None:
         await adapter.close()
 
 
+@pytest.mark.parametrize(
+    ("code", "problem"), [(4004, "token was refused"), (4011, "demands shards"), (4013, "does not know our intents")]
+)
+async def test_a_gateway_that_refuses_us_for_good_ends_the_run_in_words(
+    emulator: DiscordEmulator, code: int, problem: str
+) -> None:
+    adapter = make_adapter(emulator, Tasks())
+    running = asyncio.ensure_future(adapter.run(nothing))
+    await emulator.connected()
+    await emulator.gateway.close(code)
+    with pytest.raises(AdapterError, match=problem):
+        await running
+    await adapter.close()
+
+
 async def test_a_server_that_is_not_there_yet_is_tried_again(alice: UserHandle, emulator: DiscordEmulator) -> None:
     port = emulator.port
     tasks = Tasks()

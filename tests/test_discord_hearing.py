@@ -11,7 +11,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.chat import Inbound, InboundKind, Visibility
-from tests.emulators.discord.harness import OPTIONS, Scene, staged
+from tests.emulators.discord import DiscordEmulator
+from tests.emulators.discord.harness import OPTIONS, Scene, hosted, staged
 
 
 @pytest.fixture
@@ -107,6 +108,30 @@ async def test_D16_a_thread_without_a_starter_is_heard_all_the_same(scene: Scene
     thread = scene.world.start_thread(scene.channel, "on its own", scene.alice)
     await scene.alice.send(thread, f"{scene.mention} hi")
     assert (await scene.bot.hears(text="hi")).reply_to is None
+
+
+async def test_D16_a_forum_post_that_was_opened_before_we_came_is_quoted_too() -> None:
+    async with DiscordEmulator() as emulator:
+        guild = emulator.world.create_guild()
+        alice = guild.add_member(emulator.world.create_user("alice"))
+        forum = guild.create_forum_channel("help")
+        post, _ = emulator.world.start_forum_post(forum, "How?", alice, "How does it work?")
+        async with hosted(emulator) as bot:
+            await alice.send(post, f"{emulator.mention} do you know?")
+            heard = await bot.hears()
+    assert heard.reply_to
+    assert heard.reply_to.text == "How does it work?"
+
+
+async def test_D16_a_reply_in_a_thread_quotes_what_it_replies_to_and_asks_for_nothing(scene: Scene) -> None:
+    starter = await scene.alice.send(scene.channel, "Please plan a picnic for 6")
+    thread = scene.world.start_thread(scene.channel, "picnic", scene.alice, starter=starter)
+    message = await scene.alice.send(thread, "bring cake")
+    await scene.alice.send(thread, f"{scene.mention} which one?", reply_to=message)
+    heard = await scene.bot.hears(text="which one?")
+    assert heard.reply_to
+    assert heard.reply_to.text == "bring cake"
+    assert not scene.emulator.requests.matching(lambda r: r.is_for("GET", "/channels/*"))
 
 
 async def test_messages_of_one_channel_keep_their_order_and_others_do_not_wait(scene: Scene) -> None:

@@ -70,6 +70,16 @@ async def test_completion_offers_what_fits(scene: Scene) -> None:
     assert names == ["persona use name Ad", *(f"name {n}" for n in range(24))]
 
 
+async def test_a_completion_that_takes_too_long_offers_nothing_in_time(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.discord.interactions.COMPLETE_SECONDS", 0.05)
+    await scene.registered()
+    await scene.bob.autocomplete("persona use", "name", "slow")
+    answer = await scene.emulator.requests.first(lambda r: r.path.endswith("/callback"))
+    assert answer.body["data"]["choices"] == []
+
+
 async def test_D15_commands_are_registered_once_and_guild_copies_are_cleared() -> None:
     async with DiscordEmulator() as emulator:
         guild = emulator.world.create_guild()
@@ -166,6 +176,21 @@ async def test_a_pressed_button_runs_its_command_and_the_answer_edits_its_messag
     assert edited.message_id == part.message_id
     assert scene.posted() == ["page 2"]
     assert scene.world.message(scene.channel.id, int(message["id"])).components == []
+
+
+async def test_a_button_that_is_not_ours_is_left_alone(scene: Scene) -> None:
+    button = {"type": 2, "style": 1, "label": "Other", "custom_id": "other"}
+    rows = [{"type": 1, "components": [button]}]
+    stored = scene.world.backend.create_message(scene.channel.id, scene.emulator.bot_id, "x", components=rows)
+    result = await scene.alice.click(scene.world.message(scene.channel.id, stored.id), label="Other")
+    await scene.asked()
+    assert not result.acknowledged
+    assert [inbound.kind for inbound in scene.bot.heard] == [InboundKind.MESSAGE]
+
+
+async def test_a_deferred_answer_needs_no_typing_sign(scene: Scene) -> None:
+    await scene.transport(await scene.commanded("retry")).typing()
+    assert not scene.emulator.requests.matching(lambda r: r.path.endswith("/typing"))
 
 
 async def test_buttons_are_kept_nowhere_in_this_process(scene: Scene) -> None:

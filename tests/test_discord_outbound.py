@@ -212,7 +212,7 @@ async def test_a_passing_fault_delays_the_answer_and_doubles_nothing(scene: Scen
 async def test_faults_are_told_in_the_four_words_of_pacing(
     scene: Scene, fault: dict[str, Any], of_send: type[Exception], of_edit: type[Exception]
 ) -> None:
-    transport = scene.transport((await scene.asked()).channel)
+    transport = scene.transport(await scene.asked())
     part = Part(text="hello")
     message_id = await transport.send(part, 0)
     scene.emulator.fault("*", f"{scene.posts}*", times=9, **fault)
@@ -224,7 +224,7 @@ async def test_faults_are_told_in_the_four_words_of_pacing(
 
 
 async def test_a_server_that_is_gone_is_unreachable(scene: Scene) -> None:
-    transport = scene.transport((await scene.asked()).channel)
+    transport = scene.transport(await scene.asked())
     await scene.emulator.stop()
     for _ in range(2):
         with pytest.raises((Unreachable, Uncertain)):  # the first may use a connection that is just being closed

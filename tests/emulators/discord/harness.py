@@ -15,10 +15,9 @@ from simcord.results import InteractionResult
 
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.options import DiscordOptions
-from adapters.discord.outbound import DiscordTransport
+from adapters.discord.outbound import DiscordTransport, InteractionHandle
 from bot.chat import (
     Button,
-    ChannelRef,
     CommandMenu,
     CommandSpec,
     Inbound,
@@ -41,7 +40,9 @@ SPECS = (
 
 
 async def complete(_channel: object, _author: object, path: tuple[str, ...], option: str, typed: str) -> list[str]:
-    """Completions that show what was asked."""
+    """Completions that show what was asked; for "slow" they never come."""
+    if typed == "slow":
+        await asyncio.Event().wait()
     return [f"{' '.join(path)} {option} {typed}", "x" * 101, *(f"name {n}" for n in range(40))]
 
 
@@ -147,10 +148,11 @@ class Scene:
         """The path of sends to the channel."""
         return f"/channels/{self.channel.id}/messages"
 
-    def transport(self, channel: ChannelRef) -> DiscordTransport:
-        """The bare way out, without pacing."""
-        logged_in = self.bot.adapter._connection.logged_in
-        return DiscordTransport(logged_in, channel, reply_to=None, handle=None, max_parts=5)
+    def transport(self, inbound: Inbound) -> DiscordTransport:
+        """The bare way out to where an inbound came from, without pacing."""
+        logged_in, handle = self.bot.adapter._connection.logged_in, inbound.reply_handle
+        assert isinstance(handle, InteractionHandle | None)
+        return DiscordTransport(logged_in, inbound.channel, reply_to=None, handle=handle, max_parts=5)
 
     def sends(self) -> list[Request]:
         """The bot's sends to the channel."""

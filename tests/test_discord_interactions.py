@@ -179,13 +179,14 @@ async def test_a_pressed_button_runs_its_command_and_the_answer_edits_its_messag
 
 
 async def test_a_button_that_is_not_ours_is_left_alone(scene: Scene) -> None:
-    button = {"type": 2, "style": 1, "label": "Other", "custom_id": "other"}
-    rows = [{"type": 1, "components": [button]}]
+    ids = {"Other": "other", "Ours": "familiar:close"}
+    buttons = [{"type": 2, "style": 1, "label": label, "custom_id": custom_id} for label, custom_id in ids.items()]
+    rows = [{"type": 1, "components": buttons}]
     stored = scene.world.backend.create_message(scene.channel.id, scene.emulator.bot_id, "x", components=rows)
-    result = await scene.alice.click(scene.world.message(scene.channel.id, stored.id), label="Other")
-    await scene.asked()
-    assert not result.acknowledged
-    assert [inbound.kind for inbound in scene.bot.heard] == [InboundKind.MESSAGE]
+    message = scene.world.message(scene.channel.id, stored.id)
+    other, ours = [await scene.alice.click(message, label=label) for label in ids]
+    assert (await scene.bot.hears(InboundKind.BUTTON)).text == "close"
+    assert (other.acknowledged, ours.acknowledged) == (False, True)
 
 
 async def test_a_deferred_answer_needs_no_typing_sign(scene: Scene) -> None:

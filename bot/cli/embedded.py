@@ -67,7 +67,7 @@ def _choose(settings: Settings, say: Callable[[str], None]) -> _Chosen:
             name=name,
             file=install.locate(name, install.cache_directory()),
             context_tokens=model.context_tokens,
-            notice=f"{model.title} answers, inside this process. Good for {model.good_for}.",
+            notice=f"{model.title} answers, inside this process. What to expect: {model.good_for}",
         )
     if name:
         file = install.locate(name, install.cache_directory())
@@ -101,7 +101,7 @@ def _choose_embedded() -> _Chosen:
             file=install.path_of(choice.model, cache),
             context_tokens=choice.model.context_tokens,
             notice=f"No model server is configured, so {choice.model.title} answers, inside this process{why}. "
-            f"Good for {choice.model.good_for}. A better one: README.md, “Give it a better model”.",
+            f"What to expect: {choice.model.good_for} A better one: README.md, “Give it a better model”.",
         )
 
 

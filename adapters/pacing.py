@@ -113,7 +113,7 @@ class PacedReply(Generic[P]):
         self._shown: list[_Shown[P]] = []
         self._surplus: list[_Shown[P]] = []  # messages that others have replaced
         self._takes_updates = True
-        self._has_drafted = self._is_announced = self._is_requesting = False
+        self._is_announced = self._is_requesting = False
         self._update_at = self._type_at = clock() + quiet.total_seconds()
         self._free_at = self._deadline = clock()
         self._showing: asyncio.Task[None] | None = None
@@ -133,8 +133,8 @@ class PacedReply(Generic[P]):
     async def fail(self, outbound: Outbound) -> tuple[SentPart, ...]:
         """Close what was shown, if anything was, and send `outbound` after it as its own message."""
         await self._stop_showing()
-        has_shown = self._shown or self._has_drafted
-        said = self._transport.render(Outbound(text=self._text), final=True) if has_shown else []
+        # What was announced counts as said, also when the request that was to show it has failed.
+        said = self._transport.render(Outbound(text=self._text), final=True) if self._is_announced else []
         return await self._settle([*said, *self._transport.render(outbound, final=True)])
 
     async def discard(self) -> None:
@@ -191,7 +191,6 @@ class PacedReply(Generic[P]):
         await self._announce()
         if self._transport.drafts:
             await self._transport.draft(parts[-1])
-            self._has_drafted = True
             return
         for ordinal, part in enumerate(parts):
             if ordinal == len(self._shown):

@@ -83,7 +83,7 @@ class TurnControl:
         if self._why is not None:
             work.close()
             raise Interrupted(self._why)
-        task = self._tasks.spawn("turn work", work)
+        task = self._tasks.spawn("turn work", work, is_awaited=True)
         self._work = task
         try:
             return await task

@@ -16,23 +16,20 @@ class Tasks:
     """Holds running tasks so that none is garbage collected, fails unseen, or outlives the process's shutdown."""
 
     def __init__(self) -> None:
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: dict[asyncio.Task[Any], None] = {}  # in the order of their beginning
 
-    def spawn(self, name: str, coro: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Start `coro` in the background. An exception that nobody awaits is logged under the task's name."""
+    def spawn(self, name: str, coro: Coroutine[Any, Any, T], *, is_awaited: bool = False) -> asyncio.Task[T]:
+        """Start `coro` in the background. Its exception is logged under the task's name, unless somebody awaits it."""
         task = asyncio.get_running_loop().create_task(coro, name=name)
-        self._running.add(task)
-        task.add_done_callback(self._ended)
+        self._running[task] = None
+        task.add_done_callback(self._running.pop)
+        if not is_awaited:
+            task.add_done_callback(_log_failure)
         return task
 
     async def shielded(self, name: str, coro: Coroutine[Any, Any, T]) -> T:
         """Await `coro` so that cancelling the caller does not stop it half-way."""
         return await asyncio.shield(self.spawn(name, coro))
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._running.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("task.failed", task=task.get_name(), error=repr(error), exc_info=error)
 
     async def close(self) -> None:
         """Cancel what still runs and wait until all of it has ended."""
@@ -41,3 +38,8 @@ class Tasks:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+
+
+def _log_failure(task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("task.failed", task=task.get_name(), error=repr(error), exc_info=error)

@@ -36,6 +36,15 @@ async def test_a_failure_that_nobody_awaits_is_logged_under_the_tasks_name() -> 
     assert isinstance(entry["exc_info"], ValueError)
 
 
+async def test_a_failure_that_somebody_awaits_is_heard_there_and_not_logged() -> None:
+    async def work() -> None:
+        raise ValueError("broken")
+
+    with capture_logs() as logs, pytest.raises(ValueError, match="broken"):
+        await Tasks().spawn("the work", work(), is_awaited=True)
+    assert logs == []
+
+
 async def test_closing_cancels_what_runs_and_waits_for_its_end() -> None:
     tasks, steps = Tasks(), list[str]()
     begun = asyncio.Event()

@@ -54,7 +54,7 @@ async def undo(call: Call, desk: Desk) -> Outbound:
 async def go_on(call: Call, desk: Desk) -> None:
     """`/continue`: more of the newest answer, without a new message."""
     reply = await _demand_answer(call, desk, "nothing-to-continue")
-    if reply.kind is not MessageKind.REPLY or reply.state is ReplyState.FAILED:
+    if reply.kind is not MessageKind.REPLY or reply.state is ReplyState.FAILED or not reply.text.strip():
         raise UserError("nothing-to-continue")
     desk.demand_quota(call)
     _request_turn(reply, None, call, desk)

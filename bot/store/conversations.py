@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -78,12 +79,21 @@ def _make_current(tx: Tx, session: SessionRow, conversation_id: int) -> int:
     return conversation_id
 
 
-def hear_burst(tx: Tx, conversation_id: int, first: int, last: int) -> None:
+def hear_burst(tx: Tx, conversation_id: int, burst: Sequence[int]) -> None:
     """Let a conversation have heard what it answers, also when that was said before it began: a turn that waited
-    through a switch or a reset is answered by the new one.
+    through a switch or a reset is answered by the new one. What others said in between stays unknown to it.
     """
-    if tx.execute(_COVERS, {"conversation_id": conversation_id, "first": first, "last": last}).scalar() is None:
-        tx.execute(insert(listenings).values(conversation_id=conversation_id, from_position=first, to_position=last))
+    if _covers(tx, conversation_id, burst[0], burst[-1]):
+        return
+    for position in burst:
+        if not _covers(tx, conversation_id, position, position):
+            one = {"from_position": position, "to_position": position}
+            tx.execute(insert(listenings).values(conversation_id=conversation_id, **one))
+
+
+def _covers(tx: Tx, conversation_id: int, first: int, last: int) -> bool:
+    facts = {"conversation_id": conversation_id, "first": first, "last": last}
+    return tx.execute(_COVERS, facts).scalar() is not None
 
 
 def next_position(tx: Tx) -> int:

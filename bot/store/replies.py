@@ -67,7 +67,7 @@ def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
     tx.execute(_INSERT, row)
     if new.burst:
         tx.execute(_ANSWERED, {"burst": new.burst, "answered_by": reply_id})
-        hear_burst(tx, new.conversation_id, new.burst[0], new.burst[-1])
+        hear_burst(tx, new.conversation_id, new.burst)
     return reply_id
 
 
@@ -158,6 +158,8 @@ class LastReply:
     kind: MessageKind
     position: int
     state: ReplyState
+    text: str
+    """Empty when a crash cut it off, so that nobody knows what was seen of it (S16)."""
     burst: tuple[int, ...]
     """What it answered, without what its author has deleted since."""
     asker_key: str | None
@@ -196,6 +198,7 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
         kind=MessageKind(answer.kind),
         position=answer.position,
         state=ReplyState(answer.state),
+        text=answer.text,
         burst=tuple(row.id for row in burst if row.deleted_at is None),
         asker_key=burst[-1].author_key,
         asker_platform_message_id=burst[-1].platform_message_id,

@@ -175,6 +175,8 @@ class Outbound:
 
     text: str
     buttons: tuple[tuple[Button, ...], ...] = ()
+    private: bool = False
+    """Whether it concerns the asker alone, as a refusal does. Others are spared it where the platform can do that."""
 
 
 class PartState(StrEnum):

@@ -87,9 +87,7 @@ class Pipeline:
         except Exception as error:
             log.error("pipeline.failed", kind=inbound.kind.value, session=inbound.channel.session_key, exc_info=error)
             if inbound.kind in (InboundKind.COMMAND, InboundKind.BUTTON):
-                await self._say(
-                    inbound, Outbound(text=self.desk.catalogue.text("error-internal", inbound.author.locale))
-                )
+                await self._tell(inbound, self.desk.catalogue.text("error-internal", inbound.author.locale))
 
     async def welcome(self, channel: ChannelRef, author: Author) -> None:
         """Let the persona greet somebody who has said nothing yet (the terminal)."""
@@ -116,7 +114,7 @@ class Pipeline:
         if heard is None:
             return  # a duplicate, an edit or a delete
         if heard.verdict.notice is not None:
-            await self._say(inbound, Outbound(text=self._text(heard, inbound, heard.verdict.notice)))
+            await self._tell(inbound, self._text(heard, inbound, heard.verdict.notice))
         elif heard.verdict.command is not None:
             await self._run_command(heard, heard.verdict.command, inbound)
         elif heard.verdict.addressed:
@@ -137,7 +135,7 @@ class Pipeline:
         log.info("access.refused", author=inbound.author.key, session=inbound.channel.session_key)
         interactive = inbound.reply_handle is not None  # a deferred command must be answered each time
         if self.refusals.admit(inbound.author.key) is Admission.ADMITTED or interactive:
-            await self._say(inbound, Outbound(text=self.desk.catalogue.text("access-refused", inbound.author.locale)))
+            await self._tell(inbound, self.desk.catalogue.text("access-refused", inbound.author.locale))
 
     def _hear(self, tx: Tx, inbound: Inbound, now: datetime) -> _Heard | None:
         """Record the inbound and decide what becomes of it, in one transaction."""
@@ -231,7 +229,8 @@ class Pipeline:
                 raise UserError("command-needs-rights")
             answer = await line.command.run(call, self.desk)
         except UserError as error:
-            answer = Outbound(text=self._text(heard, inbound, error.message_id, **error.facts))
+            await self._tell(inbound, self._text(heard, inbound, error.message_id, **error.facts))
+            return
         if answer is not None:
             await self._say(inbound, answer)
 
@@ -253,6 +252,10 @@ class Pipeline:
 
     def _text(self, heard: _Heard, inbound: Inbound, message_id: str, **facts: str | int) -> str:
         return self.desk.text(message_id, self._locale(heard, inbound), **facts)
+
+    async def _tell(self, inbound: Inbound, text: str) -> None:
+        """Say something that concerns nobody but the author of the inbound."""
+        await self._say(inbound, Outbound(text=text, private=True))
 
     async def _say(self, inbound: Inbound, answer: Outbound) -> None:
         """Send an answer that is no reply of the persona: it reaches no prompt."""

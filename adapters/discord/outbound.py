@@ -42,6 +42,9 @@ ROWS = 5
 REQUEST_SECONDS = 60.0
 """For one request with everything that the library does about it: it repeats 500, 502 and 504 for up to 25 s."""
 
+BLANK = "…"
+"""Stands for an instant where everybody sees it, as Discord takes no empty message."""
+
 UNKNOWN_WEBHOOK, INVALID_WEBHOOK_TOKEN = 10015, 50027
 """How Discord says that an interaction's token has run out (after 15 minutes)."""
 BAD_REFERENCE = frozenset({10008, 50035, 160002, 160007})
@@ -66,6 +69,7 @@ class Part:
     text: str
     buttons: tuple[tuple[Button, ...], ...] = ()
     whole: str = ""
+    private: bool = False
 
 
 class DiscordTransport:
@@ -93,7 +97,7 @@ class DiscordTransport:
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
         """The messages for a text; what goes beyond the allowed number is in the file under the last one."""
         texts = [text for text in split(to_discord(outbound.text), MESSAGE_LENGTH, length=utf16_length) if text.strip()]
-        parts = [Part(text=text) for text in texts[: self._max_parts]]
+        parts = [Part(text=text, private=outbound.private) for text in texts[: self._max_parts]]
         if parts and final:
             whole = outbound.text if len(texts) > self._max_parts else ""
             parts[-1] = replace(parts[-1], buttons=outbound.buttons, whole=whole)
@@ -142,18 +146,39 @@ class DiscordTransport:
         self._handle = None
 
     async def _send_by_interaction(self, interaction: discord.Interaction, part: Part) -> str:
+        is_command = interaction.type is discord.InteractionType.application_command
+        ephemeral = self._handle is not None and self._handle.ephemeral
         try:
+            if part.private and not (is_command and ephemeral):
+                return await self._send_privately(interaction, part, withdraws=is_command and self._deferral_is_open)
             if self._deferral_is_open:
                 async with _faults(repeatable=True):
                     message: discord.Message = await interaction.edit_original_response(**_edited(part))
                 self._deferral_is_open = False
             else:
-                ephemeral = self._handle is not None and self._handle.ephemeral
                 async with _faults(repeatable=False):
                     message = await interaction.followup.send(**_posted(part), wait=True, ephemeral=ephemeral)
         except _Expired:
             self._give_up_interaction()
             raise
+        return str(message.id)
+
+    async def _send_privately(self, interaction: discord.Interaction, part: Part, *, withdraws: bool) -> str:
+        """Send to the caller alone; the message under a pressed button stays as it is. What comes first after a public
+        deferral is public whatever its flags say, so to withdraw that, something blank takes the place and goes.
+        """
+        if withdraws:
+            async with _faults(repeatable=True):
+                await interaction.edit_original_response(content=BLANK)
+        self._deferral_is_open = False
+        self._handle = InteractionHandle(interaction, ephemeral=True)
+        try:
+            async with _faults(repeatable=False):
+                message = await interaction.followup.send(**_posted(part), wait=True, ephemeral=True)
+        finally:
+            if withdraws:
+                with contextlib.suppress(discord.DiscordException, aiohttp.ClientError, OSError):
+                    await interaction.delete_original_response()
         return str(message.id)
 
     async def _send_to_channel(self, part: Part, reply_to: int | None) -> str:

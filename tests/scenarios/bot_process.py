@@ -7,15 +7,18 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 30.0
 """How long a start may take on a busy machine."""
 STOP_S = 15.0
+LINE_BYTES = 1 << 20
+"""The longest line of output; at debug level a record may hold a whole prompt."""
 
 
 class BotProcess:
@@ -46,16 +49,22 @@ class BotProcess:
 
     async def logs(self, name: str, within: float = START_S) -> dict[str, Any]:
         """Wait for a log record."""
-        return await self._first(lambda: self.events(name), within)
-
-    async def _first(self, find: Callable[[], list[Any]], within: float) -> Any:
         async with asyncio.timeout(within):
-            while not (found := find()):
+            while not (found := self.events(name)):
                 if self._reading.done():
                     raise AssertionError(f"the bot ended before that:\n{self.output}")
                 self._grown.clear()
                 await self._grown.wait()
         return found[0]
+
+    async def until(self, work: Awaitable[T]) -> T:
+        """The result of `work`, unless the bot ends before that."""
+        working = asyncio.ensure_future(work)
+        await asyncio.wait({working, self._reading}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            working.cancel()
+            raise AssertionError(f"the bot ended before that:\n{self.output}")
+        return working.result()
 
     def signal(self, number: int) -> None:
         """Send a signal."""
@@ -100,6 +109,7 @@ async def running_bot(
         stdin=asyncio.subprocess.PIPE if stdin is not None else asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,
+        limit=LINE_BYTES,
     )
     if stdin is not None:
         assert process.stdin is not None

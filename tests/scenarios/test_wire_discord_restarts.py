@@ -1,0 +1,119 @@
+"""Starts, stops and crashes of a bot on Discord, on the wire: what people see of them."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import discord
+import pytest
+
+from tests.emulators.openai.script import Say
+from tests.scenarios.bot_process import running_bot
+from tests.scenarios.discord_lab import KEY, DiscordLab, discord_lab, halting
+
+pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-discord-restarts")]
+
+
+@pytest.fixture
+async def lab(tmp_path: Path, migrated_database: Path) -> AsyncIterator[DiscordLab]:
+    async with discord_lab(tmp_path / "lab", migrated_database) as lab:
+        yield lab
+
+
+async def test_a_strangers_conversation_survives_a_restart(lab: DiscordLab) -> None:
+    spot = lab.spot("general")
+    lab.model.queue(Say(text="Nice name, Tom. Nice name, Tom.", chunk_seconds=0.1))
+    async with lab.running() as bot:
+        await lab.bob.send(spot.channel, "the cat is called Tom")
+        await spot.ask(lab.bob, "do you like it?")
+        await spot.says(lambda text: text.endswith("Tom. Nice name, Tom."))
+        await spot.slash(lab.alice, "persona use", persona="Bryony")
+        await spot.says(lambda text: "Bryony speaking" in text)
+        await spot.ask(lab.bob, "my dog is Rex")
+        await spot.says(lambda text: text.startswith("answer to: Bob: my dog is Rex"))
+        assert await bot.stop() == 0
+    async with lab.running() as bot:
+        await spot.ask(lab.bob, "what is its name?")
+        await spot.says(lambda text: text.startswith("answer to: Bob: what is its name?"))
+        assert await bot.stop() == 0
+    assert "You are Bryony." in lab.model.last.system
+    greeting, dog, answer, question = lab.heard()
+    assert "Bryony speaking" in greeting
+    assert dog == "Bob: my dog is Rex"
+    assert answer.startswith("answer to: Bob: my dog is Rex")
+    assert question.startswith("Bob: what is its name?")
+    assert len(lab.discord.rest.arrived.matching(lambda call: call[0] == "PUT")) == 1, "commands are registered once"
+    assert KEY not in bot.output
+    assert lab.discord.token not in bot.output
+
+
+async def test_S13_sigterm_closes_two_streaming_answers_and_ends_cleanly(lab: DiscordLab) -> None:
+    spots = lab.spot("one"), lab.spot("two")
+    never = asyncio.Event()
+    lab.model.script = lambda _: halting(never, "It begins")
+    async with lab.running(STOP_GRACE="0.5") as bot:
+        for spot in spots:
+            await spot.ask(lab.bob, "go")
+        for spot in spots:
+            await spot.says("It begins")
+        bot.signal(signal.SIGTERM)
+        assert await bot.ended(10) == 0
+    assert [spot.posts for spot in spots] == [["It begins …"], ["It begins …"]]
+    assert "Traceback" not in bot.output
+    assert "Unclosed" not in bot.output
+
+
+async def test_S13_an_answer_that_ends_within_the_grace_is_whole(lab: DiscordLab) -> None:
+    spot, gate = lab.spot("general"), asyncio.Event()
+    lab.model.queue(halting(gate, "It begins", " and it ends."))
+    async with lab.running() as bot:
+        await spot.ask(lab.bob, "go")
+        await spot.says("It begins")
+        bot.signal(signal.SIGTERM)
+        await bot.logs("app.stopping")
+        gate.set()
+        assert await bot.ended(10) == 0
+    assert spot.posts == ["It begins and it ends."]
+
+
+async def test_S16_after_a_crash_nothing_is_sent_twice_and_the_unanswered_is_answered_once(lab: DiscordLab) -> None:
+    shown, unanswered, never = lab.spot("shown"), lab.spot("unanswered"), asyncio.Event()
+    lab.model.queue(halting(never, "Half"), Say(text="never said", gate=never))
+    async with lab.running() as bot:
+        await shown.ask(lab.bob, "hello")
+        await shown.says("Half")
+        await unanswered.ask(lab.bob, "anybody?")
+        await lab.model.request(2)
+        await bot.kill()
+    lab.discord.fault("GET", "/users/@me", status=200, delay=0.5)
+    async with lab.running() as bot:
+        await unanswered.says("answer to: Bob: anybody?")
+        assert (await bot.logs("app.ready"))["interrupted_replies"] == 1
+        status = await shown.slash(lab.bob, "status")
+        assert "I don't know whether the last answer arrived. /retry sends another." in lab.told(status)
+        assert shown.posts == ["Half"]
+        await shown.slash(lab.bob, "retry")
+        await shown.says("answer to: Bob: hello")
+        status = await shown.slash(lab.bob, "status")
+        assert "The last answer arrived." in lab.told(status)
+        assert await bot.stop() == 0
+    assert unanswered.posts == ["answer to: Bob: anybody?"]
+    assert len(lab.model.requests) == 4
+    assert lab.heard() == ["Bob: hello"]
+
+
+async def test_D11_without_the_message_content_intent_the_start_names_the_switch(
+    tmp_path: Path, migrated_database: Path
+) -> None:
+    approved = discord.Intents.all()
+    approved.message_content = False
+    async with discord_lab(tmp_path / "lab", migrated_database, approved=approved) as lab:
+        async with running_bot(lab.folder, lab.settings) as bot:
+            assert await bot.ended(20) == 1
+        (failed,) = bot.events("adapter.failed")
+    assert "Message Content Intent" in failed["problem"]
+    assert "Privileged Gateway Intents" in failed["remedy"]
+    assert "Traceback" not in bot.output

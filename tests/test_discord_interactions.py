@@ -139,6 +139,27 @@ async def test_an_ephemeral_command_is_answered_ephemerally_to_the_end(scene: Sc
     assert [message.ephemeral for message in scene.result.followups] == [True, True]
 
 
+async def test_a_private_answer_to_a_public_command_is_for_its_caller_alone(scene: Scene) -> None:
+    inbound = await scene.commanded("retry")
+    stream = await scene.bot.adapter.open_reply(inbound.channel, handle=inbound.reply_handle)
+    parts = await stream.finish(Outbound(text="g" * 3000, private=True))
+    assert states(parts) == [PartState.SENT] * 2
+    assert scene.result.response is None
+    assert [message.ephemeral for message in scene.result.followups] == [True, True]
+    assert scene.posted() == [message.content for message in scene.result.followups]
+
+
+async def test_a_private_answer_to_a_button_leaves_its_message_as_it_was(scene: Scene) -> None:
+    await scene.bot.reply(await scene.asked(), "page 1", buttons=((Button(label="Next", command="next"),),))
+    message = await scene.emulator.bot_message()
+    result = await scene.alice.click(scene.world.message(scene.channel.id, int(message["id"])), label="Next")
+    pressed = await scene.bot.hears(InboundKind.BUTTON)
+    stream = await scene.bot.adapter.open_reply(pressed.channel, handle=pressed.reply_handle)
+    await stream.finish(Outbound(text="not for you", private=True))
+    assert [(reply.content, reply.ephemeral) for reply in result.followups] == [("not for you", True)]
+    assert scene.posted()[0] == "page 1"
+
+
 async def test_a_streamed_command_is_edited_through_its_interaction(scene: Scene) -> None:
     inbound = await scene.commanded("status")
     stream = await scene.bot.adapter.open_reply(inbound.channel, handle=inbound.reply_handle)

@@ -239,7 +239,7 @@ GIB = 1 << 30
     [
         (None, (), DEMO, ""),
         (4 * GIB, (), DEMO, ""),
-        (2 * GIB, (), SMALL, "the better one needs 3.1 GB of free memory and 2.1 GB are free"),
+        (2 * GIB, (), SMALL, "the better one needs 3.0 GB of free memory and 2.1 GB are free"),
         (4 * GIB, ("demo",), SMALL, "the better one could not be downloaded"),
         (4 * GIB, ("small",), DEMO, ""),
     ],

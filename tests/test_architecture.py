@@ -39,11 +39,11 @@ HOMES: dict[str, tuple[str, ...]] = {
     "alembic": ("bot.store", "migrations"),
     "apscheduler": ("bot.scheduler",),
     "discord": ("adapters.discord",),
-    "fluent": ("bot.locale",),
     "httpx": ("bot.llm",),
     "markdown_it": ("adapters.markup",),
     "openai": ("bot.llm.client",),
     "platformdirs": ("bot.llm",),
+    "polib": ("bot.locale",),
     "prompt_toolkit": ("adapters.console",),
     "pydantic_settings": ("bot.settings", "bot.env"),
     "regex": ("adapters.split", "bot.prompt.o200k"),  # graphemes there, the vocabulary's own pattern here

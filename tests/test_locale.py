@@ -4,35 +4,42 @@ from __future__ import annotations
 
 import ast
 import re
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+import polib
 import pytest
-from fluent.syntax import ast as ftl
-from fluent.syntax import parse
-from fluent.syntax.visitor import Visitor
 from structlog.testing import capture_logs
 
 from bot.llm.model import ModelError
-from bot.locale import LOCALES_FOLDER, Catalogue
+from bot.locale import FACT, LOCALES_FOLDER, Catalogue, CatalogueDamaged
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
+HEADER = 'msgid ""\nmsgstr ""\n"Content-Type: text/plain; charset=UTF-8\\n"\n"Plural-Forms: nplurals={}\\n"\n\n'
+ONE_FORM, TWO_FORMS = HEADER.format("1; plural=0;"), HEADER.format("2; plural=(n != 1);")
+
+
 @pytest.fixture
 def catalogue(tmp_path: Path) -> Catalogue:
-    (tmp_path / "en.ftl").write_text(
-        "hello = Hello { $name }\n"
-        "count = { $n ->\n    [one] { $n } thing\n   *[other] { $n } things\n}\n"
-        "only-english = Tea\n"
-        "only-attribute =\n    .label = x\n",
-        encoding="utf-8",
-    )
-    (tmp_path / "zh.ftl").write_text("hello = 你好，{ $name }\ncount = { $n } 件\n", encoding="utf-8")
-    (tmp_path / "pt-BR.ftl").write_text("hello = Oi { $name }\n", encoding="utf-8")
+    english = [
+        'msgid "hello"\nmsgstr "Hello {name}"\n',
+        'msgid "count"\nmsgid_plural "count"\nmsgstr[0] "{count} thing"\nmsgstr[1] "{count} things"\n',
+        'msgid "share"\nmsgstr "{count} of {all}"\n',
+        'msgid "only-english"\nmsgstr "Tea"\n',
+        'msgid "never-written"\nmsgstr ""\n',
+    ]
+    chinese = [
+        'msgid "hello"\nmsgstr "你好，{name}"\n',
+        'msgid "count"\nmsgid_plural "count"\nmsgstr[0] "{count} 件"\n',
+        '#, fuzzy\nmsgid "only-english"\nmsgstr "咖啡？"\n',
+    ]
+    (tmp_path / "en.po").write_text("\n".join([TWO_FORMS, *english]), encoding="utf-8")
+    (tmp_path / "zh.po").write_text("\n".join([ONE_FORM, *chinese]), encoding="utf-8")
+    (tmp_path / "pt-BR.po").write_text(TWO_FORMS + 'msgid "hello"\nmsgstr "Oi {name}"\n', encoding="utf-8")
     return Catalogue(tmp_path)
 
 
@@ -58,11 +65,11 @@ def test_a_locale_falls_back_to_its_language_and_then_to_english(
     assert catalogue.text("hello", locale=asked, name="Sam") == greeting
 
 
-def test_a_text_that_a_language_lacks_comes_in_english(catalogue: Catalogue) -> None:
+def test_a_text_that_a_language_lacks_or_is_unsure_of_comes_in_english(catalogue: Catalogue) -> None:
     assert catalogue.text("only-english", "zh") == "Tea"
 
 
-@pytest.mark.parametrize("message_id", ["no-such-text", "only-attribute", "", "a b { $c }"])
+@pytest.mark.parametrize("message_id", ["no-such-text", "never-written", "a b {c}"])
 def test_an_unknown_id_comes_back_as_itself_and_is_logged_once(catalogue: Catalogue, message_id: str) -> None:
     with capture_logs() as logs:
         assert [catalogue.text(message_id, locale) for locale in ("zh", "en", None)] == [message_id] * 3
@@ -71,60 +78,53 @@ def test_an_unknown_id_comes_back_as_itself_and_is_logged_once(catalogue: Catalo
 
 def test_a_missing_fact_is_logged_once_and_costs_no_answer(catalogue: Catalogue) -> None:
     with capture_logs() as logs:
-        assert catalogue.text("hello") == catalogue.text("hello")
-    assert [log["event"] for log in logs] == ["text_incomplete"]
+        assert catalogue.text("hello") == catalogue.text("hello") == "Hello {name}"
+    assert [(log["event"], log["lacking"]) for log in logs] == [("text_incomplete", ["name"])]
 
 
-@pytest.mark.parametrize("name", ["{ $name }", "{hello}", "\u2068x", "<b>", "a\nb = c"])
+@pytest.mark.parametrize("name", ["{name}", "{hello}", "{0.real}", "\\1", "%(x)s", "<b>", "a\nb"])
 def test_facts_are_put_in_as_they_are_without_isolating_marks(catalogue: Catalogue, name: str) -> None:
     assert catalogue.text("hello", name=name) == f"Hello {name}"
 
 
-def test_numbers_choose_their_plural(catalogue: Catalogue) -> None:
-    assert [catalogue.text("count", n=n) for n in (1, 2, 1234)] == ["1 thing", "2 things", "1,234 things"]
-    assert catalogue.text("count", "zh", n=1) == "1 件"
+@pytest.mark.parametrize(("number", "written"), [(1234567, "1,234,567"), (0.5, "0.5"), (2.0, "2")])
+def test_numbers_are_written_to_be_read(catalogue: Catalogue, number: float, written: str) -> None:
+    assert catalogue.text("hello", name=number) == f"Hello {written}"
 
 
-def test_many_threads_may_ask_at_once(catalogue: Catalogue) -> None:
-    answers: list[str] = []
-    start = threading.Barrier(8)
+def test_the_count_chooses_the_plural_by_the_rule_of_each_language(catalogue: Catalogue) -> None:
+    assert [catalogue.text("count", count=n) for n in (1, 2, 1234)] == ["1 thing", "2 things", "1,234 things"]
+    assert [catalogue.text("count", "zh", count=n) for n in (1, 2)] == ["1 件", "2 件"]
+    assert catalogue.text("count", "pt-BR", count=2) == "2 things"
+    assert catalogue.text("share", count=1, all=3) == "1 of 3"
 
-    def ask() -> None:
-        start.wait()
-        answers.extend(catalogue.text("count", locale, n=2) for locale in ("en", "zh", "pt-BR") * 20)
 
-    threads = [threading.Thread(target=ask) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sorted(set(answers)) == ["2 things", "2 件"]
-    assert len(answers) == 8 * 60
+@pytest.mark.parametrize("content", ["hello = Hello", HEADER.format("2; plural=(n !;"), "\xff"])
+def test_a_file_that_is_no_catalogue_stops_the_start_by_its_name(tmp_path: Path, content: str) -> None:
+    (tmp_path / "en.po").write_text(TWO_FORMS, encoding="utf-8")
+    (tmp_path / "xx.po").write_text(content, encoding="latin-1")
+    with pytest.raises(CatalogueDamaged, match=r"xx\.po"):
+        Catalogue(tmp_path)
 
 
 # The shipped files
 
 
-class _Facts(Visitor):
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def visit_VariableReference(self, node: ftl.VariableReference) -> None:
-        self.names.add(node.id.name)
+def entries(locale: str) -> list[polib.POEntry]:
+    return list(polib.pofile(str(LOCALES_FOLDER / f"{locale}.po")))
 
 
-def facts_of(message: ftl.Message) -> set[str]:
-    visitor = _Facts()
-    visitor.visit(message)
-    return visitor.names
+def messages(locale: str) -> dict[str, polib.POEntry]:
+    return {entry.msgid: entry for entry in entries(locale)}
 
 
-def parsed(locale: str) -> list[ftl.EntryType]:
-    return parse((LOCALES_FOLDER / f"{locale}.ftl").read_text(encoding="utf-8")).body
+def wordings(entry: polib.POEntry) -> list[str]:
+    """The text, or each of its plural forms."""
+    return list(entry.msgstr_plural.values()) or [entry.msgstr]
 
 
-def messages(locale: str) -> dict[str, ftl.Message]:
-    return {entry.id.name: entry for entry in parsed(locale) if isinstance(entry, ftl.Message)}
+def facts_of(entry: polib.POEntry) -> set[str]:
+    return {fact for wording in wordings(entry) for fact in FACT.findall(wording)}
 
 
 MESSAGE_ID = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
@@ -137,29 +137,39 @@ def test_english_and_chinese_are_shipped() -> None:
 
 
 @pytest.mark.parametrize("locale", LOCALES)
-def test_every_entry_of_a_file_can_be_read_and_stands_there_once(locale: str) -> None:
-    body = parsed(locale)
-    unreadable = [entry.content for entry in body if isinstance(entry, ftl.Junk)]
-    assert not unreadable, f"{locale}.ftl: not Fluent: {unreadable}"
-    names = [entry.id.name for entry in body if isinstance(entry, ftl.Message)]
+def test_every_entry_of_a_file_is_written_out_and_stands_there_once(locale: str) -> None:
+    names = [entry.msgid for entry in entries(locale)]
     twice = sorted({name for name in names if names.count(name) > 1})
-    assert not twice, f"{locale}.ftl: these ids stand twice, remove one each: {twice}"
+    assert not twice, f"{locale}.po: these ids stand twice, remove one each: {twice}"
     odd = [name for name in names if not MESSAGE_ID.fullmatch(name)]
-    assert not odd, f"{locale}.ftl: ids are kebab-case: {odd}"
+    assert not odd, f"{locale}.po: ids are kebab-case: {odd}"
+    unwritten = [entry.msgid for entry in entries(locale) if not entry.translated() or entry.msgid in wordings(entry)]
+    assert not unwritten, f"{locale}.po: write these, or take the mark “fuzzy” off: {unwritten}"
+    braces = [entry.msgid for entry in entries(locale) if re.search("[{}]", FACT.sub("", "".join(wordings(entry))))]
+    assert not braces, f"{locale}.po: braces hold the name of a fact and nothing else: {braces}"
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_plural_forms_repeat_their_id_and_name_the_count(locale: str) -> None:
+    plurals = [entry for entry in entries(locale) if entry.msgid_plural]
+    odd = [entry.msgid for entry in plurals if entry.msgid_plural != entry.msgid or "count" not in facts_of(entry)]
+    assert not odd, f"{locale}.po: msgid_plural repeats the id, and the fact is called count: {odd}"
 
 
 @pytest.mark.parametrize("locale", LOCALES[1:])
 def test_every_file_has_the_ids_of_the_english_one_with_the_same_facts(locale: str) -> None:
     others = messages(locale)
     missing, superfluous = sorted(ENGLISH.keys() - others.keys()), sorted(others.keys() - ENGLISH.keys())
-    assert not missing, f"{locale}.ftl: translate {missing}"
-    assert not superfluous, f"{locale}.ftl: remove {superfluous}, or add to en.ftl"
+    assert not missing, f"{locale}.po: translate {missing}"
+    assert not superfluous, f"{locale}.po: remove {superfluous}, or add to en.po"
     differing = {
         name: sorted(facts_of(ENGLISH[name]) ^ facts_of(others[name]))
         for name in ENGLISH
         if facts_of(ENGLISH[name]) != facts_of(others[name])
     }
-    assert not differing, f"{locale}.ftl: use the facts of en.ftl: {differing}"
+    assert not differing, f"{locale}.po: use the facts of en.po: {differing}"
+    uneven = [name for name in ENGLISH if bool(ENGLISH[name].msgid_plural) != bool(others[name].msgid_plural)]
+    assert not uneven, f"{locale}.po: plural forms where en.po has some, and only there: {uneven}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from contextlib import ExitStack
 
 from rich.console import Console
 from rich.markup import escape
 
-from bot.app import App, build_app
-from bot.chat import Finding, Severity
+from bot.app.platforms import configured_adapters
+from bot.chat import Author, ChannelRef, CommandMenu, Finding, Severity
 from bot.cli.embedded import local_model_for
 from bot.env import load_settings, secrets_of
-from bot.llm.directory import ModelDirectory
-from bot.llm.model import Completion, Model, ModelError, ModelMessage, ModelRequest, Role
+from bot.errors import OperatorError
+from bot.llm.client import OpenAIModel
+from bot.llm.configured import LocalModel, configured_providers, default_model, model_catalogue
+from bot.llm.model import Completion, Model, ModelError, ModelMessage, ModelRequest, ModelUnreachable, Role
+from bot.llm.quirks import Quirks
+from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
 from bot.store import schema
-from bot.store.database import DatabaseUnusable
+from bot.store.database import Database, DatabaseUnusable
 from bot.store.schema import SchemaState
+from bot.tasks import Tasks
 from bot.telemetry import SecretMask, setup_logging
 
 _MARKS = {Severity.OK: "[green]ok[/]     ", Severity.WARNING: "[yellow]warning[/]", Severity.FAULT: "[red]fault[/]  "}
@@ -27,49 +33,43 @@ def doctor() -> None:
     """Check everything by real calls; exit code 1 when something is broken."""
     settings = load_settings()
     setup_logging(form="text", level="error", secrets=secrets_of(settings))
-    raise SystemExit(asyncio.run(_examine(settings)))
-
-
-async def _examine(settings: Settings) -> int:
-    console, mask = Console(highlight=False), SecretMask(secrets_of(settings))
-    worst = 0
-    async for finding in _findings(settings):
-        console.print(f"{_MARKS[finding.severity]}  {escape(mask.clean(f'{finding.subject}: {finding.message}'))}")
-        if finding.remedy:
-            console.print(f"         → {escape(mask.clean(finding.remedy))}")
-        worst |= finding.severity is Severity.FAULT
-    return worst
-
-
-async def _findings(settings: Settings) -> AsyncIterator[Finding]:
-    yield Finding(severity=Severity.OK, subject="settings", message="read and understood")
-    yield await asyncio.to_thread(database_finding, settings)
-    with local_model_for(settings, quiet=True) as local:
-        app = build_app(settings, local=local)
+    report = _Report(secrets_of(settings))
+    report.tell(_ok("settings", "read and understood"))
+    report.tell(database_finding(settings))
+    for finding in persona_findings():
+        report.tell(finding)
+    with ExitStack() as stack:
         try:
-            async for finding in _app_findings(app):
-                yield finding
-        finally:
-            await app.close()
+            local = stack.enter_context(local_model_for(settings, is_check=True))
+        except OperatorError as error:
+            report.tell(Finding(severity=Severity.FAULT, subject="embedded model", message=str(error)))
+        else:
+            asyncio.run(report.follow(model_findings(settings, local)))
+    asyncio.run(report.follow(platform_findings(settings)))
+    raise SystemExit(report.exit_code)
 
 
-async def _app_findings(app: App) -> AsyncIterator[Finding]:
-    library = app.core.library
-    for finding in library.findings or (_ok("personas", f"{len(library.personas)} cards can be used"),):
-        yield finding
-    for provider in app.models.directory.providers:
-        yield await provider_finding(app.models.directory, provider)
-    yield await model_finding(app.models.model, app.models.directory.default)
-    if not app.core.platforms:
-        yield Finding(
-            severity=Severity.WARNING,
-            subject="platforms",
-            message="no token is set, so only the terminal chat works",
-            remedy="Set DISCORD__TOKEN or TELEGRAM__TOKEN in .env; README.md tells how to get them",
-        )
-    for adapter in app.core.platforms.values():
-        for finding in await adapter.check():
-            yield finding
+class _Report:
+    """Prints findings as they come, without secrets, and remembers whether one was a fault."""
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self.exit_code = 0
+        self._mask = SecretMask(secrets)
+        self._console = Console(highlight=False, soft_wrap=True)  # a wrapped address could not be opened
+
+    def tell(self, finding: Finding) -> None:
+        """Print one finding."""
+        text = escape(self._mask.clean(f"{finding.subject}: {finding.message}"))
+        self._console.print(f"{_MARKS[finding.severity]}  {text}")
+        if finding.remedy:
+            self._console.print(f"         → {escape(self._mask.clean(finding.remedy))}")
+        if finding.severity is Severity.FAULT:
+            self.exit_code = 1
+
+    async def follow(self, findings: AsyncIterator[Finding]) -> None:
+        """Print findings as they are made."""
+        async for finding in findings:
+            self.tell(finding)
 
 
 def database_finding(settings: Settings) -> Finding:
@@ -91,14 +91,30 @@ def database_finding(settings: Settings) -> Finding:
     )
 
 
-async def provider_finding(directory: ModelDirectory, provider: str) -> Finding:
+def persona_findings() -> Sequence[Finding]:
+    """What is wrong with the cards."""
+    library = PersonaLibrary()
+    return library.findings or (_ok("personas", f"{len(library.personas)} cards can be used"),)
+
+
+async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncIterator[Finding]:
+    """Every model server, and the default model by a real question. What it learns of them is kept nowhere."""
+    providers = configured_providers(settings, local)
+    model = OpenAIModel(providers, Quirks(), model_catalogue(settings, local))
+    try:
+        for provider in providers:
+            yield await provider_finding(model, provider)
+        yield await model_finding(model, default_model(settings, local))
+    finally:
+        await model.close()
+
+
+async def provider_finding(client: OpenAIModel, provider: str) -> Finding:
     """Whether a model server answers and lets us in."""
     try:
-        models = await directory.ask(provider)
+        models = await client.list_models(provider)
     except ModelError as error:
-        name = f"PROVIDERS__{provider.upper()}__"
-        remedy = error.remedy or f"Check {name}BASE_URL and {name}API_KEY, and that the server runs"
-        return Finding(severity=Severity.FAULT, subject=f"provider {provider}", message=error.problem, remedy=remedy)
+        return _model_fault(f"provider {provider}", error, provider)
     return _ok(f"provider {provider}", f"answers and offers {len(models)} models")
 
 
@@ -112,9 +128,44 @@ async def model_finding(model: Model, name: str) -> Finding:
                     severity=Severity.WARNING, subject=f"model {name}", message=f"answered nothing ({event.finish})"
                 )
     except ModelError as error:
-        remedy = error.remedy or "Check MODEL in .env"
-        return Finding(severity=Severity.FAULT, subject=f"model {name}", message=error.problem, remedy=remedy)
+        return _model_fault(f"model {name}", error, name.partition("/")[0])
     return _ok(f"model {name}", "answers")
+
+
+def _model_fault(subject: str, error: ModelError, provider: str) -> Finding:
+    remedy = error.remedy or "Check MODEL in .env"
+    if isinstance(error, ModelUnreachable):
+        remedy = f"Check PROVIDERS__{provider.upper()}__BASE_URL, and that the server runs. {error.remedy}".strip()
+    return Finding(severity=Severity.FAULT, subject=subject, message=error.problem, remedy=remedy)
+
+
+async def platform_findings(settings: Settings) -> AsyncIterator[Finding]:
+    """Every platform that has a token; nothing is registered there and nothing is stored here."""
+    tasks, db = Tasks(), Database(IN_MEMORY)
+    adapters = configured_adapters(settings, db, tasks, NO_COMMANDS)
+    if not adapters:
+        yield Finding(
+            severity=Severity.WARNING,
+            subject="platforms",
+            message="no token is set, so only the terminal chat works",
+            remedy="Set DISCORD__TOKEN or TELEGRAM__TOKEN in .env; README.md tells how to get them",
+        )
+    try:
+        for adapter in adapters.values():
+            for finding in await adapter.check():
+                yield finding
+    finally:
+        await asyncio.gather(*(adapter.close() for adapter in adapters.values()))
+        await tasks.close()
+        await db.close()
+
+
+async def _complete_nothing(*_: ChannelRef | Author | tuple[str, ...] | str) -> Sequence[str]:
+    return ()
+
+
+IN_MEMORY = "sqlite://"
+NO_COMMANDS = CommandMenu(specs=(), translate=lambda name, _: name, locales=("en",), complete=_complete_nothing)
 
 
 def _ok(subject: str, message: str) -> Finding:

@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.llm.configured import LOCAL, LocalModel, names_remote_model
+from bot.llm.model_files import ModelFile
 from bot.settings import Settings
+
+Get = Callable[[ModelFile], None]
+"""Gets a model that is not installed."""
 
 OWN_FILE_CONTEXT_TOKENS = 8192
 """Window for a model file of the operator's own; its memory grows with it."""
@@ -26,8 +30,9 @@ class _Chosen:
 
 
 @contextmanager
-def local_model_for(settings: Settings, *, quiet: bool = False) -> Iterator[LocalModel | None]:
-    """Serve the embedded model for the length of the block; `None` when a configured server does the work.
+def local_model_for(settings: Settings, *, is_check: bool = False) -> Iterator[LocalModel | None]:
+    """Serve the embedded model for the length of the block; `None` when a configured server does the work. Not to be
+    used within a running event loop. A check says nothing and downloads nothing.
 
     Raises:
         OperatorError: it cannot be had or run here; the sentence says what to do.
@@ -35,11 +40,13 @@ def local_model_for(settings: Settings, *, quiet: bool = False) -> Iterator[Loca
     if names_remote_model(settings):
         yield None
         return
-    from bot.llm.local import REQUEST_PARAMETERS, LocalServer, available_memory
+    from bot.llm.local import REQUEST_HEADERS, REQUEST_PARAMETERS, LocalServer, available_memory
 
-    say: Callable[[str], None] = _nothing if quiet else print
-    chosen = _choose(settings, say)
-    say(chosen.notice)
+    if not is_check:
+        _offer_local_servers(settings)
+    chosen = _choose(settings, _miss if is_check else _install)
+    if not is_check:
+        print(chosen.notice)
     server = LocalServer.start(chosen.file, context_tokens=chosen.context_tokens, free_memory=available_memory())
     try:
         yield LocalModel(
@@ -48,12 +55,13 @@ def local_model_for(settings: Settings, *, quiet: bool = False) -> Iterator[Loca
             api_key=server.api_key,
             context_window=chosen.context_tokens,
             parameters=REQUEST_PARAMETERS,
+            headers=REQUEST_HEADERS,
         )
     finally:
         asyncio.run(server.close())
 
 
-def _choose(settings: Settings, say: Callable[[str], None]) -> _Chosen:
+def _choose(settings: Settings, get: Get) -> _Chosen:
     """A path or a named model as configured; without either, the best that this machine can run."""
     from bot.llm import install
     from bot.llm.model_files import MODEL_FILES
@@ -62,7 +70,7 @@ def _choose(settings: Settings, say: Callable[[str], None]) -> _Chosen:
     if name in MODEL_FILES:
         model = MODEL_FILES[name]
         if not install.is_installed(model, install.cache_directory()):
-            _install(name)
+            get(model)
         return _Chosen(
             name=name,
             file=install.locate(name, install.cache_directory()),
@@ -73,11 +81,10 @@ def _choose(settings: Settings, say: Callable[[str], None]) -> _Chosen:
         file = install.locate(name, install.cache_directory())
         notice = f"{file.name} answers, inside this process."
         return _Chosen(name=file.stem, file=file, context_tokens=OWN_FILE_CONTEXT_TOKENS, notice=notice)
-    _offer_local_servers(say)
-    return _choose_embedded()
+    return _choose_embedded(get)
 
 
-def _choose_embedded() -> _Chosen:
+def _choose_embedded(get: Get) -> _Chosen:
     """The demo model, or the small one where that cannot be had or run."""
     from bot.llm import install
     from bot.llm.install import ModelInstallError
@@ -88,9 +95,9 @@ def _choose_embedded() -> _Chosen:
         choice = install.choose(cache, free_memory=available_memory(), unavailable=unavailable)
         try:
             if not choice.installed:
-                _install(choice.model.name)
+                get(choice.model)
         except ModelInstallError as error:
-            if choice.model.name in unavailable or choice.reason:
+            if choice.model.name in unavailable or choice.reason or get is _miss:
                 raise
             print(error)
             unavailable.add(choice.model.name)
@@ -105,25 +112,27 @@ def _choose_embedded() -> _Chosen:
         )
 
 
-def _install(name: str) -> None:
+def _install(model: ModelFile) -> None:
     from bot.cli.model import install_with_bar
     from bot.llm import install
-    from bot.llm.model_files import MODEL_FILES
 
-    model = MODEL_FILES[name]
     print(f"Getting {model.title} ({model.size / 1e6:.0f} MB, once).")
     install_with_bar(model, install.cache_directory())
 
 
-def _offer_local_servers(say: Callable[[str], None]) -> None:
-    """Tell how to use a model server that already runs on this machine."""
+def _miss(model: ModelFile) -> None:
+    from bot.llm.install import ModelInstallError
+
+    raise ModelInstallError(model.name, "this model is not installed.", f"Run: familiar model install {model.name}")
+
+
+def _offer_local_servers(settings: Settings) -> None:
+    """Tell somebody who configured nothing how to use a model server that already runs on this machine."""
     from bot.llm.discovery import find_local_servers
 
+    if settings.model:
+        return
     for server in asyncio.run(find_local_servers()):
         prefix = f"PROVIDERS__{server.name.upper()}__BASE_URL={server.base_url}"
         model = f"MODEL={server.name}/{server.models[0]}" if server.models else f"MODEL={server.name}/NAME"
-        say(f"{server.name} runs on this machine. To let it answer, write into .env:\n  {prefix}\n  {model}")
-
-
-def _nothing(_text: str) -> None:
-    return
+        print(f"{server.name} runs on this machine. To let it answer, write into .env:\n  {prefix}\n  {model}")

@@ -28,7 +28,9 @@ class LocalModel:
     api_key: str
     context_window: int
     parameters: Mapping[str, Any]
-    """Sampling parameters that suit it."""
+    """What every request to it carries in its body: sampling that suits it."""
+    headers: Mapping[str, str]
+    """And in its head."""
 
 
 def configured_providers(settings: Settings, local: LocalModel | None) -> dict[str, Provider]:
@@ -45,7 +47,11 @@ def configured_providers(settings: Settings, local: LocalModel | None) -> dict[s
     }
     if local is not None:
         providers[LOCAL] = Provider(
-            name=LOCAL, base_url=local.base_url, api_key=SecretStr(local.api_key), parameters=local.parameters
+            name=LOCAL,
+            base_url=local.base_url,
+            api_key=SecretStr(local.api_key),
+            parameters=local.parameters,
+            headers=local.headers,
         )
     return providers
 

@@ -338,8 +338,10 @@ class Adapter(Protocol):
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours where the platform allows it; those already gone are fine."""
 
-    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
-        """Whether this user has the platform's own rights over the channel; in a DM everybody has."""
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
+        """Whether this user has the platform's own rights over the channel, or over all of its place; in a DM
+        everybody has.
+        """
 
     async def check(self) -> Sequence[Finding]:
         """Look at login, rights and platform settings by real calls, for `familiar doctor`."""

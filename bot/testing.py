@@ -135,6 +135,7 @@ class FakeAdapter:
         platform: str = "fake",
         *,
         managers: Iterable[str] = (),
+        channel_managers: Iterable[str] = (),
         streams: bool = False,
         state: PartState = PartState.SENT,
     ) -> None:
@@ -142,6 +143,7 @@ class FakeAdapter:
         self.replies: list[FakeReply] = []
         self.deleted: list[str] = []
         self.managers = set(managers)
+        self.channel_managers = set(channel_managers)
         self.streams = streams
         self.state = state
         self.changed = asyncio.Event()
@@ -175,9 +177,9 @@ class FakeAdapter:
         """Record the deletion."""
         self.deleted.extend(message_ids)
 
-    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
-        """Whether the test made this user a manager."""
-        return user_id in self.managers
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
+        """Whether the test made this user a manager; one of `channel_managers` manages channels only."""
+        return user_id in self.managers or (user_id in self.channel_managers and not whole_place)
 
     async def check(self) -> Sequence[Finding]:
         """Nothing to find."""

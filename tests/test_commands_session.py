@@ -339,3 +339,12 @@ async def test_values_of_the_menu_and_of_text_mean_the_same(make_app: MakeApp) -
     assert "Session **night**" in await chat.ask("/session", author=ALICE)
     await chat.choose("session reset", model="False", thinking="True")
     assert {name for _, name in await stored(chat)} == {"persona", "burst_ms"}
+
+
+async def test_X03_who_manages_one_channel_does_not_decide_for_the_whole_place(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, adapter=FakeAdapter(channel_managers=["alice"]))
+    refused = await chat.ask("/session set notices off --for place", channel=GROUP)
+    assert await stored(chat) == {}
+    await chat.ask("/session set notices off", channel=GROUP)
+    assert set(await stored(chat)) == {(GROUP.session_key, "notices")}
+    assert refused == await chat.ask("/session reset notices --for place", channel=GROUP)

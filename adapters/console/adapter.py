@@ -108,7 +108,7 @@ class ConsoleAdapter:
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Nothing: what a terminal has shown stays."""
 
-    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Everything here belongs to the person at the keyboard."""
         return True
 

@@ -106,15 +106,15 @@ class DiscordAdapter:
             except (Wait, Refused, Unreachable) as fault:
                 log.warning("discord.delete_failed", channel=channel.session_key, error=repr(fault))
 
-    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
-        """Whether this user may manage the channel (or is an administrator); in a DM everybody may."""
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
+        """Whether this user may manage the channel, or all channels of the guild; in a DM everybody may."""
         if channel.is_dm:
             return True
         try:
             client = await self._connection.logged_in()
         except (Refused, Unreachable):
             return False
-        return await self._rights.may_manage(client, channel, int(user_id))
+        return await self._rights.may_manage(client, channel, int(user_id), whole_place=whole_place)
 
     async def check(self) -> Sequence[Finding]:
         """Look at login, intents and gateway by real calls, whether or not `run` is under way."""

@@ -25,7 +25,8 @@ CHECK_NETWORK = "Check the network, proxies, and DISCORD__API_BASE if it is set.
 
 async def examine(token: str, *, message_content: bool) -> list[Finding]:
     """One finding per thing looked at; the first fault of login ends it, since the rest needs a login."""
-    client = discord.Client(intents=discord.Intents.none())
+    discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+    client = discord.Client(intents=discord.Intents(guilds=True))  # without, the library would warn of what we never do
     try:
         await client.login(token)
         content = _content(client, wanted=message_content)

@@ -34,8 +34,8 @@ class Rights:
             if len(self._members) > REMEMBERED:
                 self._members.popitem(last=False)
 
-    async def may_manage(self, client: discord.Client, channel: ChannelRef, user_id: int) -> bool:
-        """Whether this member may manage the channel; `False` too where Discord does not tell us."""
+    async def may_manage(self, client: discord.Client, channel: ChannelRef, user_id: int, *, whole_place: bool) -> bool:
+        """Whether this member may manage the channel, or the guild's channels; `False` where Discord does not tell."""
         guild = client.get_guild(int(channel.place))
         spot = guild.get_channel(int(channel.channel)) if guild else None
         if guild is None or spot is None:
@@ -46,7 +46,8 @@ class Rights:
             log.warning("discord.rights_unknown", guild=guild.id, error=repr(error))
             return False
         self.remember(member)
-        return spot.permissions_for(member).manage_channels
+        rights = member.guild_permissions if whole_place else spot.permissions_for(member)
+        return rights.manage_channels
 
     def _fresh(self, guild_id: int, user_id: int) -> discord.Member | None:
         member, seen = self._members.get((guild_id, user_id), (None, 0.0))

@@ -143,7 +143,7 @@ class TelegramAdapter:
             except (TelegramError, Wait) as error:
                 log.warning("telegram.delete_failed", chat=channel.place, error=str(error))
 
-    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Whether this user is an administrator of the chat; in a private chat everybody may."""
         return await self._rights.may_manage(channel, user_id)
 

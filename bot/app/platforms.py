@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class Platforms(dict[str, Adapter]):
     """The running adapters by platform, and what the core asks of whichever serves a channel."""
 
-    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Whether the platform itself lets this user manage the channel."""
-        return await self[channel.platform].may_manage(channel, user_id)
+        return await self[channel.platform].may_manage(channel, user_id, whole_place=whole_place)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours."""

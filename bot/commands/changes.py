@@ -15,6 +15,7 @@ from bot.chat import ChannelRef, OptionKind, OptionSpec
 from bot.commands.command import Call, Desk
 from bot.commands.keys import demand_sound
 from bot.opening import persona_id_for
+from bot.errors import UserError
 from bot.overrides import SessionSettings, Source
 from bot.store import conversations, replies, sessions
 from bot.store.database import Tx
@@ -71,8 +72,12 @@ async def make(changes: Changes, reach: Reach, call: Call, desk: Desk) -> InForc
     """Store changes; where they change who speaks here, that persona's conversation becomes the current one.
 
     Raises:
-        UserError: the values do not go together; nothing is stored.
+        UserError: the values do not go together, or are not the caller's to change; nothing is stored.
     """
+    is_open = desk.policy.access.open_commands
+    if reach is Reach.PLACE and not is_open and not await desk.may_manage(call, whole_place=True):
+        # Who manages one channel of a guild does not decide for all of them.
+        raise UserError("command-needs-rights")
     return await desk.db.run(_make, changes, reach, call, desk)
 
 

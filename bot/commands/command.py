@@ -50,7 +50,7 @@ class Call:
 class Platforms(Protocol):
     """What commands need of the adapters."""
 
-    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Whether the platform itself lets this user manage the channel."""
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
@@ -88,12 +88,12 @@ class Desk:
         """Whether the caller may use a command here."""
         return not spec.manages or self.policy.access.open_commands or await self.may_manage(call)
 
-    async def may_manage(self, call: Call) -> bool:
-        """Whether the caller may change this place for everyone (always so in a DM)."""
+    async def may_manage(self, call: Call, *, whole_place: bool = False) -> bool:
+        """Whether the caller may change this channel, or its whole place, for everyone (always so in a DM)."""
         author = call.inbound.author
         if self.policy.is_operator(author) or call.inbound.channel.is_dm:
             return True
-        return await self.platforms.may_manage(call.inbound.channel, author.id)
+        return await self.platforms.may_manage(call.inbound.channel, author.id, whole_place=whole_place)
 
     def demand_quota(self, call: Call) -> None:
         """Count a command that costs a model call against the caller's limit (X10).

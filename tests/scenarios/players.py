@@ -134,7 +134,7 @@ class PlayedAdapter:
             for message_id in message_ids:
                 reply.messages.pop(message_id, None)
 
-    async def may_manage(self, channel: ChannelRef, user_id: str) -> bool:
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         return user_id == "alice"
 
     async def check(self) -> Sequence[Finding]:

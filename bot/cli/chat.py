@@ -3,16 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import TextIO
 
 from bot.cli.embedded import local_model_for
 from bot.cli.signals import stop_signals
 from bot.env import load_settings, secrets_of
+from bot.errors import OperatorError
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
 from bot.telemetry import setup_logging
 
 LOG_FILE = "chat.log"
 """In the data folder; log lines would break up the conversation on the screen."""
+
+
+class DataFolderUnusable(OperatorError):
+    """Nothing can be written where the data belongs."""
+
+    def __init__(self, folder: Path, error: OSError) -> None:
+        self.folder = folder
+        super().__init__(
+            f"The data folder {folder} cannot be written to: {error.strerror}. Set DATA_DIR to another one"
+        )
 
 
 def chat() -> None:
@@ -22,12 +35,19 @@ def chat() -> None:
 
 def chat_with(settings: Settings) -> int:
     """Open the terminal chat; returns the exit code."""
-    settings.data_dir.mkdir(parents=True, exist_ok=True)
-    with (settings.data_dir / LOG_FILE).open("a", encoding="utf-8") as log_file:
+    with _log_file(settings.data_dir) as log_file:
         level = "debug" if settings.debug_logging else settings.log_level
         setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings), stream=log_file)
         with local_model_for(settings) as local:
             return asyncio.run(_chat(settings, local))
+
+
+def _log_file(folder: Path) -> TextIO:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return (folder / LOG_FILE).open("a", encoding="utf-8")
+    except OSError as error:
+        raise DataFolderUnusable(folder, error) from error
 
 
 async def _chat(settings: Settings, local: LocalModel | None) -> int:

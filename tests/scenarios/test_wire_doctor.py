@@ -1,0 +1,144 @@
+"""`familiar doctor` on the wire: every fault is named with its remedy, and no secret is."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import discord
+import pytest
+
+from tests.emulators.openai import errors
+from tests.emulators.openai.script import Refuse, Request, Say
+from tests.emulators.telegram.server import TelegramEmulator
+from tests.scenarios.bot_process import running_bot
+from tests.scenarios.discord_lab import KEY, DiscordLab, discord_lab, echo
+
+pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-doctor")]
+
+WRONG_DISCORD = "MTIzNDU2Nzg5MDEyMzQ1Njc4.Gsenti.sentinel-of-a-wrong-discord-token-xyz"
+WRONG_TELEGRAM = "123456:AAwrong-sentinel-of-a-telegram-token"
+
+
+@dataclass
+class Clinic:
+    """Everything that the doctor looks at, and what it said of it."""
+
+    lab: DiscordLab
+    telegram: TelegramEmulator
+
+    async def examine(self, **settings: str) -> tuple[int, list[str]]:
+        """The exit code, and one line per finding, its remedy after an arrow."""
+        joined = {
+            **self.lab.settings,
+            "TELEGRAM__TOKEN": self.telegram.token,
+            "TELEGRAM__BASE_URL": self.telegram.base_url,
+            "TELEGRAM__BASE_FILE_URL": self.telegram.base_file_url,
+            **settings,
+        }
+        async with running_bot(self.lab.folder, joined, arguments=("doctor",)) as bot:
+            code = await bot.ended(30)
+        assert "Traceback" not in bot.output
+        for secret in (KEY, self.lab.discord.token, self.telegram.token, WRONG_DISCORD, WRONG_TELEGRAM):
+            assert secret not in bot.output
+        return code, bot.output.replace("\n         →", " →").splitlines()
+
+
+@asynccontextmanager
+async def clinic(folder: Path, database: Path, *, content: bool = True) -> AsyncIterator[Clinic]:
+    approved = discord.Intents.all()
+    approved.message_content = content
+    async with discord_lab(folder / "lab", database, approved=approved) as lab, TelegramEmulator() as telegram:
+        yield Clinic(lab, telegram)
+
+
+async def test_a_healthy_set_up_is_told_line_by_line(tmp_path: Path, migrated_database: Path) -> None:
+    async with clinic(tmp_path, migrated_database) as here:
+        code, lines = await here.examine()
+        requests = here.lab.discord.rest.arrived
+    assert code == 0
+    assert all(line.startswith("ok ") for line in lines)
+    subjects = [line.removeprefix("ok").strip().partition(":")[0] for line in lines]
+    for subject in ("settings", "database", "personas", "provider lab", "model lab/scripted", "discord", "Telegram"):
+        assert subject in subjects
+    assert all(method == "GET" for method, _ in requests), "it looks and changes nothing"
+
+
+async def test_all_that_is_wrong_is_told_in_one_go(tmp_path: Path, migrated_database: Path) -> None:
+    async with clinic(tmp_path, migrated_database) as here:
+        _make_newer(here.lab.folder / "data" / "familiar.db")
+        nowhere = "http://127.0.0.1:9/v1"
+        code, lines = await here.examine(
+            DISCORD__TOKEN=WRONG_DISCORD, TELEGRAM__TOKEN=WRONG_TELEGRAM, PROVIDERS__LAB__BASE_URL=nowhere
+        )
+    assert code == 1
+    _tells(lines, "fault", "database: made by a newer version", "Update Familiar, or restore a backup")
+    server = "Check PROVIDERS__LAB__BASE_URL, and that the server runs."
+    _tells(lines, "fault", "provider lab: no connection to http://127.0.0.1:9/v1", server)
+    _tells(lines, "fault", "model lab/scripted: no connection", server)
+    _tells(lines, "fault", "discord: login: the token was refused.", "DISCORD__TOKEN")
+    _tells(lines, "fault", "Telegram: the server does not accept the token", "TELEGRAM__TOKEN")
+
+
+async def test_switches_and_keys_that_are_wrong_are_named(tmp_path: Path, migrated_database: Path) -> None:
+    async with clinic(tmp_path, migrated_database, content=False) as here:
+        here.telegram.privacy = True
+        here.lab.model.api_key = "another key"
+        here.lab.model.script = errors.unauthorized(KEY)
+        code, lines = await here.examine()
+    assert code == 1
+    _tells(lines, "fault", "provider lab: the server refused the key", "Check PROVIDERS__LAB__API_KEY.")
+    _tells(lines, "fault", "model lab/scripted: the server refused the key", "Check PROVIDERS__LAB__API_KEY.")
+    intents = "https://discord.com/developers/applications > your application > Bot > Privileged Gateway Intents"
+    _tells(lines, "fault", "discord: message content intent: the Message Content Intent is switched off.", intents)
+    _tells(lines, "warning", "Telegram groups: Privacy mode is on.", "/setprivacy to @BotFather")
+
+
+async def test_a_model_that_the_server_does_not_have_is_named(tmp_path: Path, migrated_database: Path) -> None:
+    async with clinic(tmp_path, migrated_database) as here:
+        here.lab.model.script = errors.not_found("scripted")
+        code, lines = await here.examine()
+    assert code == 1
+    _tells(lines, "fault", "model lab/scripted: not found: The model `scripted` does not exist.", "the model's name")
+    assert [line for line in lines if not line.startswith("ok ")] == [line for line in lines if "model lab" in line]
+
+
+async def test_before_the_first_start_nothing_is_missing_but_tables(tmp_path: Path, migrated_database: Path) -> None:
+    """A model with quirks is asked as well: what is learned of it has no table yet."""
+
+    def without_max_tokens(request: Request) -> Say | Refuse:
+        known = "max_completion_tokens" in request.body
+        return echo(request) if known else errors.unsupported_parameter("max_tokens", "max_completion_tokens")
+
+    async with clinic(tmp_path, migrated_database) as here:
+        here.lab.model.script = without_max_tokens
+        given = {"DATA_DIR": str(tmp_path / "new"), "DISCORD__TOKEN": "", "TELEGRAM__TOKEN": ""}
+        code, lines = await here.examine(**given)
+    assert code == 0
+    _tells(lines, "warning", "database: its tables are empty", "Run: familiar db upgrade")
+    _tells(lines, "ok", "model lab/scripted: answers")
+    _tells(lines, "warning", "platforms: no token is set", "README.md tells how to get them")
+
+
+async def test_settings_that_are_broken_end_the_examination_at_once(tmp_path: Path) -> None:
+    given = {"ACTIVATION": "sometimes", "PROVIDERS__LAB__API_KEY": KEY, "MODEL": "lab/x"}
+    async with running_bot(tmp_path, given, arguments=("doctor",)) as bot:
+        assert await bot.ended(30) == 1
+    assert bot.lines[0] == "These settings need your attention:"
+    assert "ACTIVATION" in bot.output
+    assert "PROVIDERS__LAB__BASE_URL is needed" in bot.output
+    assert KEY not in bot.output
+
+
+def _tells(lines: list[str], severity: str, message: str, remedy: str = "") -> None:
+    assert [line for line in lines if line.startswith(severity) and message in line and remedy in line], lines
+
+
+def _make_newer(database: Path) -> None:
+    connection = sqlite3.connect(database)
+    with connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+    connection.close()

@@ -1,0 +1,106 @@
+"""The terminal, on the wire: `run` without a token and `chat` as processes with a pipe, and the `db` commands."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.emulators.openai.emulator import OpenAIEmulator
+from tests.emulators.openai.script import Say, text_of
+from tests.scenarios.bot_process import running_bot
+from tests.scenarios.discord_lab import KEY, echo
+
+pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-terminal")]
+
+
+@pytest.fixture
+async def model() -> AsyncIterator[OpenAIEmulator]:
+    async with OpenAIEmulator(echo) as model:
+        yield model
+
+
+def settings(model: OpenAIEmulator) -> dict[str, str]:
+    return {"PROVIDERS__LAB__BASE_URL": model.base_url, "PROVIDERS__LAB__API_KEY": KEY, "MODEL": "lab/scripted"}
+
+
+async def test_without_a_token_run_talks_in_the_terminal_and_chat_goes_on_there(
+    model: OpenAIEmulator, tmp_path: Path
+) -> None:
+    typed = b"my dog is Rex\n/status\n/nonsense\n"
+    async with running_bot(tmp_path, settings(model), stdin=typed) as bot:
+        assert await bot.ended(30) == 0
+    opening, greeting, answer, *status, unknown = bot.lines
+    assert opening.startswith("No platform token is set")
+    assert "Bryony speaking" in greeting
+    assert answer == "answer to: my dog is Rex"
+    assert "- **Bryony** speaks here." in status
+    assert unknown == "I don't know that command. /help shows those I do."
+    async with running_bot(tmp_path, settings(model), arguments=("chat",), stdin=b"what is its name?") as bot:
+        assert await bot.ended(30) == 0
+    assert bot.lines == ["answer to: what is its name?"], "the persona greets once"
+    said = [text_of(message) for message in model.last.messages[1:]]
+    assert said == [greeting, "my dog is Rex", "answer to: my dog is Rex", "what is its name?"]
+
+
+async def test_a_failing_model_server_is_told_without_its_key_and_ends_nothing(
+    model: OpenAIEmulator, tmp_path: Path
+) -> None:
+    model.api_key = "another-key-9876543210"
+    given = {**settings(model), "LOG_LEVEL": "debug"}
+    async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"hello\n/retry\n/help\n") as bot:
+        assert await bot.ended(30) == 0
+    assert bot.output.count("My language model turned the request down") == 2
+    assert "`/persona use`" in bot.output
+    log = (tmp_path / "data" / "chat.log").read_text()
+    assert "Check PROVIDERS__LAB__API_KEY." in log
+    assert KEY not in bot.output + log
+
+
+async def test_S13_sigterm_ends_a_chat_whose_answer_does_not_come(model: OpenAIEmulator, tmp_path: Path) -> None:
+    model.script = Say(text="never said", gate=asyncio.Event())
+    given = {**settings(model), "STOP_GRACE": "0.2", "PERSONA": "none"}
+    async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"hello\n") as bot:
+        await bot.until(model.request(1))
+        bot.signal(signal.SIGTERM)
+        assert await bot.ended(10) == 0
+    assert "Traceback" not in bot.output
+
+
+async def test_wrong_settings_are_told_all_at_once(tmp_path: Path) -> None:
+    wrong = ("CONTEXT_TOKENS=many", "TIMEZONE=GMT+25", "MODEL=nobody/x", "DISCORD__TOKN=x-sentinel", "LOG_LEVEL=loud")
+    (tmp_path / ".env").write_text("\n".join(wrong))
+    async with running_bot(tmp_path, {}) as bot:
+        assert await bot.ended(30) == 1
+    assert bot.lines[0] == "These settings need your attention:"
+    told = [line.split()[1] for line in bot.lines[1:]]
+    assert sorted(told) == ["CONTEXT_TOKENS", "DISCORD__TOKN", "LOG_LEVEL", "MODEL", "TIMEZONE"]
+    assert "did you mean DISCORD__TOKEN?" in bot.output
+    assert "sentinel" not in bot.output
+
+
+async def test_a_data_folder_that_cannot_be_is_told_in_a_sentence(model: OpenAIEmulator, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    given = {**settings(model), "DATA_DIR": os.fspath(tmp_path / "file" / "data")}
+    async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"") as bot:
+        assert await bot.ended(30) == 1
+    (line,) = bot.lines
+    assert line.startswith("The data folder ")
+    assert line.endswith("Set DATA_DIR to another one")
+
+
+async def test_S10_a_database_is_checked_and_upgraded_by_hand(tmp_path: Path) -> None:
+    told = []
+    for command in ("check", "upgrade", "upgrade", "check"):
+        async with running_bot(tmp_path, {}, arguments=("db", command)) as bot:
+            told.append((command, await bot.ended(30), bot.output))
+    assert told == [
+        ("check", 1, "The database is empty; run `familiar db upgrade`."),
+        ("upgrade", 0, "The database is up to date now (revision 0001)."),
+        ("upgrade", 0, "The database was up to date (revision 0001)."),
+        ("check", 0, "The database is up to date."),
+    ]

@@ -1,5 +1,10 @@
 """`python -m bot` is `familiar`."""
 
-from bot.cli import main
+import sys
 
-main()
+try:
+    from bot.cli import main
+
+    main()
+except KeyboardInterrupt:  # while the modules are still being read, which takes a second (S18)
+    sys.exit(130)

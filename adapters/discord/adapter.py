@@ -14,9 +14,9 @@ from adapters.discord.hearing import Hearing
 from adapters.discord.inbound import PLATFORM
 from adapters.discord.lanes import Spawn
 from adapters.discord.options import DiscordOptions
-from adapters.discord.outbound import DiscordTransport, InteractionHandle
+from adapters.discord.outbound import DiscordReply, DiscordTransport, InteractionHandle
 from adapters.discord.rights import Rights
-from adapters.pacing import PacedReply, Refused, Unreachable, Wait
+from adapters.pacing import Refused, Unreachable, Wait
 from bot.chat import BeforeSend, ChannelRef, CommandMenu, Deliver, Finding, ReplyStream
 
 log = structlog.get_logger(__name__)
@@ -95,7 +95,7 @@ class DiscordAdapter:
             handle=handle if isinstance(handle, InteractionHandle) else None,
             max_parts=max_parts,
         )
-        return PacedReply(transport, spawn=self._spawn, before_send=before_send)
+        return DiscordReply(transport, spawn=self._spawn, before_send=before_send)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours; those already gone, or out of reach, are fine."""

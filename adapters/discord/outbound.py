@@ -5,11 +5,10 @@ Knows no pacing, which `adapters.pacing` decides, and no mentions: `NO_PINGS` of
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,10 +18,12 @@ import structlog
 from discord.ui import Button as UiButton
 from discord.ui import View
 
+from adapters.discord.faults import BadReference, Expired, Gone, faults_told, was_repeated
+from adapters.discord.lanes import Spawn
 from adapters.markup import to_discord
-from adapters.pacing import Refused, Uncertain, Unreachable, Wait
+from adapters.pacing import PacedReply, Refused, Uncertain, Unreachable, Wait
 from adapters.split import split, utf16_length
-from bot.chat import Button, ChannelRef, Outbound
+from bot.chat import BeforeSend, Button, ChannelRef, Outbound
 
 log = structlog.get_logger(__name__)
 
@@ -39,16 +40,8 @@ BUTTON_LABEL_LENGTH = 80
 BUTTONS_PER_ROW = 5
 ROWS = 5
 
-REQUEST_SECONDS = 60.0
-"""For one request with everything that the library does about it: it repeats 500, 502 and 504 for up to 25 s."""
-
 BLANK = "…"
 """Stands for an instant where everybody sees it, as Discord takes no empty message."""
-
-UNKNOWN_WEBHOOK, INVALID_WEBHOOK_TOKEN = 10015, 50027
-"""How Discord says that an interaction's token has run out (after 15 minutes)."""
-BAD_REFERENCE = frozenset({10008, 50035, 160002, 160007})
-"""How Discord refuses a reply: its target is gone, cannot be replied to, or cannot be read (D05, D06)."""
 
 LoggedIn = Callable[[], Awaitable[discord.Client]]
 """Waits for the login; raises `Unreachable` or `Refused`."""
@@ -107,7 +100,7 @@ class DiscordTransport:
         """Send a message, or complete the deferred answer with it."""
         try:
             if interaction := self._open_interaction():
-                with contextlib.suppress(_Expired):
+                with contextlib.suppress(Expired):
                     return await self._send_by_interaction(interaction, part)
             return await self._send_to_channel(part, self._reply_to if ordinal == 0 else None)
         except Refused as refusal:
@@ -123,14 +116,25 @@ class DiscordTransport:
 
     async def delete(self, message_id: str) -> None:
         """Remove a message of this reply; one that is gone is fine."""
-        with contextlib.suppress(_Gone):
+        with contextlib.suppress(Gone):
             await self._on_message(message_id, lambda message: message.delete())
+
+    async def withdraw(self) -> None:
+        """Take back a deferral that nothing will complete, or we would be shown as thinking for 15 minutes. That of a
+        pressed button shows nothing; what can be deleted there is the message with the button.
+        """
+        interaction = self._open_interaction() if self._deferral_is_open else None
+        if interaction and interaction.type is discord.InteractionType.application_command:
+            self._deferral_is_open = False
+            with contextlib.suppress(Wait, Refused, Unreachable):
+                async with faults_told(repeatable=True):
+                    await interaction.delete_original_response()
 
     async def typing(self) -> None:
         """Show the typing sign; a deferred answer has one of its own."""
         if self._handle is None:
             channel = (await self._logged_in()).get_partial_messageable(self._channel_id)
-            async with _faults(repeatable=True):
+            async with faults_told(repeatable=True):
                 await channel.typing()
 
     def _open_interaction(self) -> discord.Interaction | None:
@@ -152,13 +156,13 @@ class DiscordTransport:
             if part.private and not (is_command and ephemeral):
                 return await self._send_privately(interaction, part, withdraws=is_command and self._deferral_is_open)
             if self._deferral_is_open:
-                async with _faults(repeatable=True):
+                async with faults_told(repeatable=True):
                     message: discord.Message = await interaction.edit_original_response(**_edited(part))
                 self._deferral_is_open = False
             else:
-                async with _faults(repeatable=False):
+                async with faults_told(repeatable=False):
                     message = await interaction.followup.send(**_posted(part), wait=True, ephemeral=ephemeral)
-        except _Expired:
+        except Expired:
             self._give_up_interaction()
             raise
         return str(message.id)
@@ -168,12 +172,12 @@ class DiscordTransport:
         deferral is public whatever its flags say, so to withdraw that, something blank takes the place and goes.
         """
         if withdraws:
-            async with _faults(repeatable=True):
+            async with faults_told(repeatable=True):
                 await interaction.edit_original_response(content=BLANK)
         self._deferral_is_open = False
         self._handle = InteractionHandle(interaction, ephemeral=True)
         try:
-            async with _faults(repeatable=False):
+            async with faults_told(repeatable=False):
                 message = await interaction.followup.send(**_posted(part), wait=True, ephemeral=True)
         finally:
             if withdraws:
@@ -187,7 +191,7 @@ class DiscordTransport:
         try:
             return await self._post(part, reply_to, nonce)
         except Uncertain as lost:
-            if _was_repeated(lost.__cause__):
+            if was_repeated(lost.__cause__):
                 raise
             log.info("discord.send_repeated", channel=self._channel_id, error=repr(lost.__cause__))
         try:
@@ -202,23 +206,23 @@ class DiscordTransport:
             reference = discord.MessageReference(
                 message_id=reply_to, channel_id=self._channel_id, fail_if_not_exists=False
             )
-            with contextlib.suppress(_BadReference):
-                async with _faults(repeatable=False):
+            with contextlib.suppress(BadReference):
+                async with faults_told(repeatable=False):
                     return str((await channel.send(**_posted(part), reference=reference, nonce=nonce)).id)
-        async with _faults(repeatable=False):
+        async with faults_told(repeatable=False):
             return str((await channel.send(**_posted(part), nonce=nonce)).id)
 
     async def _on_message(self, message_id: str, action: Callable[[_Message], Awaitable[object]]) -> None:
         """Do something to a message of ours, through the interaction while that works."""
         if interaction := self._open_interaction():
             try:
-                async with _faults(repeatable=True):
+                async with faults_told(repeatable=True):
                     await action(_InteractionMessage(interaction, int(message_id)))
                 return
-            except _Expired:
+            except Expired:
                 self._give_up_interaction()
         channel = (await self._logged_in()).get_partial_messageable(self._channel_id)
-        async with _faults(repeatable=True):
+        async with faults_told(repeatable=True):
             await action(channel.get_partial_message(int(message_id)))
 
     def _log_refusal(self, refusal: Refused) -> None:
@@ -226,6 +230,19 @@ class DiscordTransport:
         if not self._refusal_is_logged:
             log.warning("discord.send_refused", channel=self._channel_id, reason=str(refusal))
             self._refusal_is_logged = True
+
+
+class DiscordReply(PacedReply[Part]):
+    """A paced reply that leaves no deferral open."""
+
+    def __init__(self, transport: DiscordTransport, *, spawn: Spawn, before_send: BeforeSend | None) -> None:
+        super().__init__(transport, spawn=spawn, before_send=before_send)
+        self._withdraw = transport.withdraw
+
+    async def discard(self) -> None:
+        """Stop at once, and take back the deferral."""
+        await super().discard()
+        await self._withdraw()
 
 
 class _InteractionMessage:
@@ -243,57 +260,6 @@ class _InteractionMessage:
 
 
 _Message = discord.PartialMessage | _InteractionMessage
-
-
-class _Expired(Refused):
-    """The interaction's token has run out."""
-
-
-class _Gone(Refused):
-    """The message or channel does not exist."""
-
-
-class _BadReference(Refused):
-    """The message cannot be replied to."""
-
-
-@contextlib.asynccontextmanager
-async def _faults(*, repeatable: bool) -> AsyncIterator[None]:
-    """Turns the library's exceptions into the four words of `adapters.pacing`.
-
-    `repeatable` says that carrying the request out twice is the same as once, so that nothing about it is uncertain.
-    """
-    try:
-        async with asyncio.timeout(REQUEST_SECONDS):
-            yield
-    except discord.RateLimited as limit:
-        raise Wait(limit.retry_after) from limit
-    except discord.HTTPException as error:
-        raise _fault(error, repeatable=repeatable) from error
-    except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
-        raise Unreachable from error
-    except (aiohttp.ClientError, OSError) as error:  # a time-out is an OSError
-        raise (Unreachable if repeatable else Uncertain) from error
-
-
-def _fault(error: discord.HTTPException, *, repeatable: bool) -> Exception:
-    said = f"{error.status} (code {error.code})"
-    if error.status == 429:
-        return Wait(float(error.response.headers.get("Retry-After", "5")))
-    if error.status == 503:
-        return Unreachable(said)
-    if error.status >= 500:
-        return (Unreachable if repeatable else Uncertain)(said)
-    if error.code in (UNKNOWN_WEBHOOK, INVALID_WEBHOOK_TOKEN):
-        return _Expired(said)
-    if error.status == 404:
-        return _Gone(said)
-    return (_BadReference if error.code in BAD_REFERENCE else Refused)(said)
-
-
-def _was_repeated(error: BaseException | None) -> bool:
-    """Whether the library has repeated the request already, for as long as makes sense."""
-    return isinstance(error, discord.DiscordServerError) and error.status in (500, 502, 504, 524)
 
 
 def _posted(part: Part) -> dict[str, Any]:

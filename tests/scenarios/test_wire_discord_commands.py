@@ -105,6 +105,19 @@ async def test_D10_a_command_whose_deferral_came_too_late_costs_nothing(lab: Dis
     assert len(lab.model.requests) == asked + 1
 
 
+async def test_D10_a_deferral_whose_answer_is_stopped_is_taken_back(lab: DiscordLab, spot: Spot) -> None:
+    await spot.ask(lab.bob, "hi")
+    await spot.says("answer to: Bob: hi")
+    asked = len(lab.model.requests)
+    lab.model.queue(Say(text="never said", gate=asyncio.Event()))
+    await lab.bob.slash(spot.channel, "retry")
+    await lab.model.request(asked + 1)
+    stopped = await spot.slash(lab.bob, "stop")
+    assert lab.told(stopped) == "Stopped."
+    await lab.discord.requests.first(lambda request: request.method == "DELETE" and "@original" in request.path)
+    assert spot.posts == ["Stopped."]
+
+
 async def test_lists_are_turned_by_their_buttons(lab: DiscordLab, spot: Spot) -> None:
     listed = await spot.slash(lab.bob, "model list")
     assert "lab/m00" in lab.told(listed)

@@ -307,3 +307,16 @@ async def test_M13_words_that_are_special_to_a_tokenizer_are_plain_text_all_the_
     await app.dispatcher.idle()
     assert model.requests[0].messages[-1].text == text
     assert model.requests[0].messages[0].text.startswith(text)
+
+
+async def test_what_was_left_out_stays_out_until_a_turn_goes_back_behind_it(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none", context_tokens=4000)
+    for text in ("first question", "second " + "word " * 2500, "third question"):
+        await app.pipeline.deliver(make_inbound(text))
+        await app.dispatcher.idle()
+    assert [("first" in str(request)) for request in model.requests] == [True, False, False]
+    for command in ("/undo", "/undo", "/retry"):
+        await app.pipeline.deliver(make_inbound(command))
+        await app.dispatcher.idle()
+    assert [message.text for message in model.requests[-1].messages[1:]] == ["first question"]

@@ -22,7 +22,8 @@ from tests.scenarios.players import PlayedAdapter, PlayedModel, pause
 SESSIONS = (make_channel("a"), make_channel("a", thread="t"), make_channel("x", dm=True))
 PEOPLE = (make_author("Alice"), make_author("Bob"), make_author("Cem"))
 PERSONAS = ("familiar", "bryony")
-STEPS = 30
+STEPS = 22
+COMMANDS = ("/stop", "/stop", "/reset", "/retry", "/undo", "/continue", *(f"/persona use {name}" for name in PERSONAS))
 
 
 @dataclass(slots=True)
@@ -150,7 +151,9 @@ class Story:
             [46, 8, 5, 6, 4, 24, 4, 3],
         )[0]:
             case "says":
-                self._say(channel, author, addressed=True)
+                for _ in range(self.rng.choice([1, 1, 1, 2, 3])):
+                    self._say(channel, author, addressed=True)
+                    await pause(self.rng, self.rng.choice([1, 30]))
             case "mutters":
                 self._say(channel, author, addressed=channel.is_dm)
             case "repeats" if said:
@@ -160,9 +163,7 @@ class Story:
             case "deletes" if said and not said.deleted and said.conversation:
                 await self._delete(said)
             case "commands":
-                command = self.rng.choice(
-                    ["/stop", "/reset", "/retry", "/undo", "/continue", *(f"/persona use {name}" for name in PERSONAS)]
-                )
+                command = self.rng.choice(COMMANDS)
                 self._deliver(channel.session_key, make_inbound(command, channel=channel, author=PEOPLE[0]))
             case "restarts":
                 await self._restart()

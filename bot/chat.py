@@ -318,6 +318,9 @@ class Adapter(Protocol):
             AdapterError: the platform refuses us for good (bad token, missing intent); the message says the remedy.
         """
 
+    async def ready(self) -> None:
+        """Wait until answers can be sent, which may need a login; for ever where the platform refuses us."""
+
     async def stop_listening(self) -> None:
         """Take no more inbounds; replies under way can still be finished."""
 

@@ -154,6 +154,9 @@ class FakeAdapter:
         """Wait for `close`; tests deliver by themselves."""
         await self._closed.wait()
 
+    async def ready(self) -> None:
+        """It always is."""
+
     async def stop_listening(self) -> None:
         """Nothing to stop."""
 

@@ -84,6 +84,9 @@ class ConsoleAdapter:
             if not self._is_interactive:
                 await ticket.answered(REPLY_GRACE_SECONDS)
 
+    async def ready(self) -> None:
+        """A terminal needs no login."""
+
     async def stop_listening(self) -> None:
         """Take no more lines; answers under way can still be finished."""
         self._is_ending = True

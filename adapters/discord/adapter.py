@@ -69,6 +69,10 @@ class DiscordAdapter:
         self._hearing.begin(deliver)
         await self._connection.run()
 
+    async def ready(self) -> None:
+        """Wait for the first login."""
+        await self._connection.until_login()
+
     async def stop_listening(self) -> None:
         """Take nothing more, and wait until what was taken is delivered; replies can still be finished."""
         await self._hearing.stop()

@@ -120,6 +120,10 @@ class Connection:
         assert self._client is not None
         return self._client
 
+    async def until_login(self) -> None:
+        """Wait for the first login, or for our end."""
+        await self._logged_in.wait()
+
     async def logged_in(self) -> discord.Client:
         """The client, as soon as its requests can be made.
 

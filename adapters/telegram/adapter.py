@@ -68,7 +68,7 @@ class TelegramAdapter:
         self._publishing: asyncio.Task[None] | None = None
         self._listening: asyncio.Timeout | None = None
         self._is_stopping = False
-        self._ended, self._closed = asyncio.Event(), asyncio.Event()
+        self._logged_in, self._ended, self._closed = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     @property
     def platform(self) -> str:
@@ -93,6 +93,10 @@ class TelegramAdapter:
             raise
         finally:
             self._ended.set()
+
+    async def ready(self) -> None:
+        """Wait for the first login."""
+        await self._logged_in.wait()
 
     async def stop_listening(self) -> None:
         """Take nothing more, deliver what was taken, and confirm it; replies under way can still be finished."""
@@ -157,6 +161,7 @@ class TelegramAdapter:
         try:
             me = await insist(self._bot.get_me, back_off=self._options.back_off)
             _tell_login(me)
+            self._logged_in.set()
             self._publishing = self._spawn("telegram.menu", publish_menu(self._bot, self._menu))
             hearing = self._hearing = Hearing(
                 Me(id=me.id, username=me.username or ""),

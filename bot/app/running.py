@@ -32,6 +32,9 @@ from bot.warming import Warmer
 
 log = structlog.get_logger(__name__)
 
+CLOSING_SECONDS = 2.0
+"""How long interrupted answers may take to be closed on a platform that is slow or keeps us waiting (S13)."""
+
 
 @dataclass(kw_only=True)
 class Core:
@@ -82,7 +85,16 @@ class App:
         interrupted = await core.db.run(replies.mark_interrupted)
         waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
         log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
-        for request in unanswered_requests(waiting):
+        recovering = {core.tasks.spawn(f"recover {name}", self._recover(name, waiting)) for name in core.platforms}
+        if recovering:
+            await asyncio.wait(recovering, timeout=0)  # whoever is ready comes first
+
+    async def _recover(self, platform: str, waiting: Sequence[messages.Unanswered]) -> None:
+        """Answer what the last run left unanswered as soon as the platform takes answers. One begun before could not be
+        told from one that was lost on its way (S16).
+        """
+        await self.core.platforms[platform].ready()
+        for request in unanswered_requests([row for row in waiting if row.platform == platform]):
             self.dispatcher.request_turn(request, burst_ms=0)
 
     async def run(self, stop: asyncio.Event, *, begin: Callable[[], Awaitable[None]] | None = None) -> int:
@@ -125,7 +137,11 @@ class App:
         log.info("app.stopping")
         adapters = self.core.platforms.values()
         await asyncio.gather(*(adapter.stop_listening() for adapter in adapters), return_exceptions=True)
-        await self.dispatcher.drain(self.core.settings.stop_grace.total_seconds())
+        grace = self.core.settings.stop_grace.total_seconds()
+        try:
+            await asyncio.wait_for(self.dispatcher.drain(grace), grace + CLOSING_SECONDS)
+        except TimeoutError:
+            log.warning("app.answers_cut_off")  # their state is uncertain after the next start
 
     async def close(self) -> None:
         """Release everything, in the reverse order of opening. Safe after a failed start."""

@@ -148,6 +148,7 @@ def _make_stale(tx: Tx, session: SessionRow) -> None:
 class Unanswered:
     """An addressed message that nobody has answered."""
 
+    platform: str
     session_id: int
     message_id: int
     author_key: str
@@ -156,8 +157,9 @@ class Unanswered:
 
 def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
     """Addressed messages without an answer that are young enough to be answered after a restart, oldest first."""
+    columns = (messages.c.session_id, messages.c.id, messages.c.author_key, messages.c.platform_message_id)
     rows = tx.execute(
-        select(messages.c.session_id, messages.c.id, messages.c.author_key, messages.c.platform_message_id)
+        select(sessions.c.platform, *columns)
         .join(sessions, sessions.c.id == messages.c.session_id)
         .where(
             messages.c.addressed,
@@ -169,6 +171,12 @@ def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
         .order_by(messages.c.id)
     )
     return [
-        Unanswered(session_id=row.session_id, message_id=row.id, author_key=row.author_key, platform_message_id=row[3])
+        Unanswered(
+            platform=row.platform,
+            session_id=row.session_id,
+            message_id=row.id,
+            author_key=row.author_key,
+            platform_message_id=row.platform_message_id,
+        )
         for row in rows
     ]

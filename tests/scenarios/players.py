@@ -94,6 +94,9 @@ class PlayedAdapter:
         self._closed = asyncio.Event()
         await self._closed.wait()
 
+    async def ready(self) -> None:
+        """It always is."""
+
     async def stop_listening(self) -> None:
         """The story stops by itself."""
 

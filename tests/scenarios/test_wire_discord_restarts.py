@@ -79,6 +79,18 @@ async def test_S13_an_answer_that_ends_within_the_grace_is_whole(lab: DiscordLab
     assert spot.posts == ["It begins and it ends."]
 
 
+async def test_S13_a_platform_that_keeps_us_waiting_does_not_hold_the_stop_up(lab: DiscordLab) -> None:
+    spot, limit = lab.spot("general"), {"message": "slow down", "retry_after": 60.0, "global": False}
+    lab.discord.fault("POST", f"/channels/{spot.channel.id}/messages", status=429, body=limit)
+    async with lab.running(STOP_GRACE="0.2") as bot:
+        await spot.ask(lab.bob, "hi")
+        await lab.discord.requests.first(lambda request: request.status == 429)
+        bot.signal(signal.SIGTERM)
+        assert await bot.ended(5) == 0
+    assert bot.events("app.answers_cut_off")
+    assert "Traceback" not in bot.output
+
+
 async def test_S16_after_a_crash_nothing_is_sent_twice_and_the_unanswered_is_answered_once(lab: DiscordLab) -> None:
     shown, unanswered, never = lab.spot("shown"), lab.spot("unanswered"), asyncio.Event()
     lab.model.queue(halting(never, "Half"), Say(text="never said", gate=never))
@@ -88,10 +100,16 @@ async def test_S16_after_a_crash_nothing_is_sent_twice_and_the_unanswered_is_ans
         await unanswered.ask(lab.bob, "anybody?")
         await lab.model.request(2)
         await bot.kill()
+    asked = len(lab.model.requests)
+    lab.discord.fault("GET", "/users/@me", status=200, delay=60)
+    async with running_bot(lab.folder, lab.settings) as bot:
+        logins = lab.discord.rest.arrived
+        await logins.first(lambda call: call[1] == "/users/@me", after=logins.mark(), within=30)
+        bot.signal(signal.SIGTERM)
+        assert await bot.ended(5) == 0, "nothing that waits for the login holds the stop up"
     lab.discord.fault("GET", "/users/@me", status=200, delay=0.5)
     async with lab.running() as bot:
         await unanswered.says("answer to: Bob: anybody?")
-        assert (await bot.logs("app.ready"))["interrupted_replies"] == 1
         status = await shown.slash(lab.bob, "status")
         assert "I don't know whether the last answer arrived. /retry sends another." in lab.told(status)
         assert shown.posts == ["Half"]
@@ -101,7 +119,7 @@ async def test_S16_after_a_crash_nothing_is_sent_twice_and_the_unanswered_is_ans
         assert "The last answer arrived." in lab.told(status)
         assert await bot.stop() == 0
     assert unanswered.posts == ["answer to: Bob: anybody?"]
-    assert len(lab.model.requests) == 4
+    assert len(lab.model.requests) == asked + 2
     assert lab.heard() == ["Bob: hello"]
 
 

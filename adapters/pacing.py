@@ -117,7 +117,7 @@ class PacedReply(Generic[P]):
         self._update_at = self._type_at = clock() + quiet.total_seconds()
         self._free_at = self._deadline = clock()
         self._showing: asyncio.Task[None] | None = None
-        self._typing = spawn("typing sign", self._keep_typing())
+        self._typing: asyncio.Task[None] | None = spawn("typing sign", self._keep_typing())
 
     async def update(self, text: str) -> None:
         """Show that much of the answer when the pace allows it."""
@@ -227,10 +227,16 @@ class PacedReply(Generic[P]):
     async def _stop_showing(self, *, at_once: bool = False) -> None:
         """End the background tasks, a request under way by itself: what became of a cancelled one is unknown."""
         self._takes_updates = False
-        tasks = [task for task in (self._typing, self._showing) if task]
-        self._typing.cancel()
-        if self._showing and (at_once or not self._is_requesting):
-            self._showing.cancel()
+        # Forgotten here: a cancelled task knows its last frames, which know this reply, and with it the whole turn.
+        typing, self._typing = self._typing, None
+        showing, self._showing = self._showing, None
+        tasks = [task for task in (typing, showing) if task]
+        if typing:
+            typing.cancel()
+        if showing and (at_once or not self._is_requesting):
+            showing.cancel()
+        if not tasks:
+            return
         try:
             await asyncio.wait(tasks)
         except asyncio.CancelledError:  # leave no task behind

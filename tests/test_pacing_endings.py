@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import weakref
 from collections.abc import AsyncIterator
 
 import pytest
@@ -202,3 +204,24 @@ async def test_a_cancelled_finish_leaves_no_task(play: Play, moment: str) -> Non
     finishing.cancel()
     with pytest.raises(asyncio.CancelledError):
         await finishing
+
+
+@pytest.mark.parametrize("ending", ["finish", "fail", "discard"])
+async def test_an_ended_reply_and_the_turn_behind_it_are_freed_at_once(play: Play, ending: str) -> None:
+    async def before_send() -> None:  # stands for the turn, which it holds
+        pass
+
+    turn = weakref.ref(before_send)
+    reply = play.open_reply(before_send=before_send)
+    del before_send
+    await reply.update("Hel")
+    await play.clock.advance(0.5)
+    await reply.update("Hello")
+    gc.disable()
+    try:
+        await (reply.discard() if ending == "discard" else getattr(reply, ending)(Outbound(text="Hello")))
+        del reply
+        await settle()
+        assert turn() is None
+    finally:
+        gc.enable()

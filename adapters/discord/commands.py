@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 import re
@@ -26,6 +27,9 @@ CHOICES = 25
 CHOICE_LENGTH = 100
 GUILDS_TO_CLEAR = 50
 """In how many guilds we look for commands that were once registered there (D15)."""
+
+LONGEST_PAUSE_SECONDS = 300.0
+"""Between two attempts to register; the pauses double up to this."""
 
 SUBCOMMAND, GROUP, STRING, INTEGER = 1, 2, 3, 4
 """Discord's types of command option."""
@@ -126,9 +130,8 @@ def discord_locales(locale: str) -> list[str]:
 
 
 async def register(client: discord.Client, payload: list[dict[str, Any]], options: DiscordOptions) -> None:
-    """Register the commands by one bulk overwrite, if they are not what was registered last (D15).
-
-    A failure is logged: everything can still be typed as text.
+    """Register the commands by one bulk overwrite, if they are not what was registered last (D15). Faults that pass are
+    waited out; a refusal is logged: everything can still be typed as text.
     """
     application_id = client.application_id
     assert application_id is not None, "the client is logged in"
@@ -136,15 +139,28 @@ async def register(client: discord.Client, payload: list[dict[str, Any]], option
     registered = f"{application_id}:{digest}"
     if options.load_hash and await options.load_hash() == registered:
         return
+    pause = options.reconnect_seconds
     try:
-        await client.http.bulk_upsert_global_commands(application_id, payload)
-        await _clear_guild_copies(client, application_id)
-    except (discord.HTTPException, discord.RateLimited, aiohttp.ClientError, OSError) as error:
+        while not await _try_to_write(client, application_id, payload):
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE_SECONDS)
+    except discord.HTTPException as error:
         log.error("discord.commands_not_registered", error=repr(error))
         return
     log.info("discord.commands_registered", commands=len(payload))
     if options.save_hash:
         await options.save_hash(registered)
+
+
+async def _try_to_write(client: discord.Client, application_id: int, payload: list[dict[str, Any]]) -> bool:
+    """Whether Discord has the commands now; `False` where trying again may help."""
+    try:
+        await client.http.bulk_upsert_global_commands(application_id, payload)
+        await _clear_guild_copies(client, application_id)
+    except (discord.DiscordServerError, discord.RateLimited, aiohttp.ClientError, OSError) as error:
+        log.warning("discord.commands_not_registered_yet", error=repr(error))
+        return False
+    return True
 
 
 async def _clear_guild_copies(client: discord.Client, application_id: int) -> None:

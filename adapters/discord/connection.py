@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -48,6 +49,24 @@ FATAL_CLOSES = {
     ),
 }
 """Close codes after which connecting again is pointless: the problem and its remedy."""
+
+
+class _OneLine(logging.Filter):
+    """Shortens what the library tells of each failed attempt to connect: a traceback of a hundred lines at level ERROR,
+    for something that passes by itself.
+    """
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep the record, without its traceback."""
+        error = record.exc_info[1] if record.exc_info else None
+        if isinstance(error, (OSError, aiohttp.ClientError, discord.ConnectionClosed, discord.GatewayNotFound)):
+            record.msg, record.args = f"{record.getMessage()} after {error!r}", ()
+            record.exc_info, record.levelno, record.levelname = None, logging.WARNING, "WARNING"
+        return True
+
+
+ONE_LINE = _OneLine()
+"""One for all connections: a logger takes the same filter once."""
 
 
 class Listener(Protocol):
@@ -109,6 +128,7 @@ class Connection:
         self._spawn = spawn
         self._options = options
         self._on_login = on_login
+        logging.getLogger("discord.client").addFilter(ONE_LINE)
         self._client: _Client | None = None
         self._logged_in = asyncio.Event()
         self._supervisor: asyncio.Task[AdapterError | None] | None = None

@@ -90,7 +90,8 @@ class DiscordLab:
 
     async def registered(self) -> None:
         """Wait until the slash commands can be used."""
-        await self.discord.requests.first(lambda request: request.is_for("PUT", "/applications/*/commands"))
+        path = "/applications/*/commands"
+        await self.discord.requests.first(lambda request: request.is_for("PUT", path) and request.status == 200)
 
 
 @dataclass

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.chat import Attachment, AttachmentKind, Author, ChannelRef, InboundKind, Quote, Visibility
@@ -59,6 +59,7 @@ def test_a_name_is_heard_as_a_word_of_its_own_in_any_script(text: str, names: li
     assert is_named(text, names) is is_it
 
 
+@settings(deadline=None)
 @given(st.text(max_size=30), st.text(max_size=5))
 def test_a_name_between_blanks_is_always_heard_and_never_without_its_letters(text: str, name: str) -> None:
     if name.strip():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import select
 
@@ -54,6 +54,7 @@ def test_what_is_overheard_is_cut_and_its_files_are_only_named(
     assert heard_text(make_inbound(text, attachments=attachments), overheard_chars=10) == heard
 
 
+@settings(deadline=None)
 @given(st.text(), st.integers(1, 50))
 def test_no_overheard_text_is_longer_than_its_cap_and_the_mark(text: str, cap: int) -> None:
     assert len(heard_text(make_inbound(text, attachments=(FILE,)), overheard_chars=cap)) <= cap + 1

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.chat import ChannelRef, Visibility
@@ -105,6 +105,7 @@ ROWS = st.sampled_from(sorted(KEYS)).flatmap(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(ROWS, unique_by=lambda stored: (stored.scope, stored.name)))
 def test_every_effective_value_is_the_first_of_its_chain(stored: list[StoredOverride]) -> None:
     settings = resolver().resolve("discord", stored)

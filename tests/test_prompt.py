@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
@@ -202,6 +202,7 @@ WORDS = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(WORDS, st.integers(0, 120))
 async def test_L05_after_any_cut_every_result_follows_its_call_and_every_call_has_all_results(
     script: list[str], budget: int
@@ -257,6 +258,7 @@ async def test_an_answer_is_left_out_with_the_question_it_answers() -> None:
         assert prompt.start == int(prompt.messages[0].text[1])
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=1), st.integers(-10, 300))
 def test_what_is_kept_is_the_newest_part_and_fits_unless_it_is_the_last_alone(costs: list[int], room: int) -> None:
     kept = keep_newest(costs, room, tokens=lambda cost: cost)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.quota import WINDOW_SECONDS, Admission, Quota
@@ -51,6 +51,7 @@ def test_X10_one_persons_flood_costs_nobody_else() -> None:
     assert quota.admit("fake:alice") is ADMITTED
 
 
+@settings(deadline=None)
 @given(st.integers(1, 4), st.lists(st.floats(0, 40), max_size=40))
 def test_no_window_ever_holds_more_than_the_limit(per_minute: int, pauses: list[float]) -> None:
     admitted: list[float] = []

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.overrides import SessionSettings
@@ -66,6 +66,7 @@ async def test_what_are_no_dice_is_an_error_that_names_a_way_out(notation: objec
         await roll_dice(make_turn(), {"dice": notation})
 
 
+@settings(deadline=None)
 @given(st.integers(1, MAX_DICE), st.integers(1, MAX_SIDES), st.integers(0, 9_999_999))
 async def test_every_fair_wish_is_rolled(count: int, sides: int, bonus: int) -> None:
     total = int((await roll_dice(make_turn(), {"dice": f"{count}d{sides}+{bonus}"})).rpartition(" = ")[2])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import update
 
@@ -52,6 +52,7 @@ def test_a_burst_is_what_one_author_says_until_somebody_else_asks_or_an_answer_c
     assert window.burst_of(asked, addressed) == burst
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))
 def test_bursts_part_the_unanswered_messages_among_them(said: list[tuple[str, bool]]) -> None:
     rows = [(number, author, answered) for number, (author, answered) in enumerate(said)]
@@ -282,6 +283,30 @@ async def test_reading_stops_one_message_beyond_what_fits_and_never_within_the_b
         return story.read(**how)
 
     assert await db.run(act) == read
+
+
+@pytest.mark.parametrize(
+    ("gone", "asked", "burst"),
+    [
+        ((), 3, (1, 2, 3)),
+        ((3,), 3, (1, 2)),
+        ((1,), 3, (2, 3)),
+        ((2,), 1, (1, 3)),
+        ((1, 3), 3, (2,)),
+        ((1, 2, 3), 3, ()),
+    ],
+)
+async def test_a_deleted_fragment_leaves_the_rest_of_its_burst_to_be_answered(
+    db: Database, story: Story, gone: tuple[int, ...], asked: int, burst: tuple[int, ...]
+) -> None:
+    def act(tx: Tx) -> tuple[int, ...]:
+        story.tx = tx
+        for text in ("one", "two", "three"):
+            story.say(text, addressed=True)
+        tx.execute(update(messages).where(messages.c.id.in_(gone)).values(deleted_at=NOW))
+        return window.read_burst(tx, story.session.id, asked)
+
+    assert await db.run(act) == burst
 
 
 @pytest.mark.parametrize(

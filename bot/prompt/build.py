@@ -116,7 +116,8 @@ def group_history(rows: Iterable[WindowRow]) -> list[tuple[WindowRow, ...]]:
     """Rows in units that are kept or left out as a whole: all that stands at one position, which is what was said, the
     tool rounds of its answer, and the answer. A round that lacks a result is no part of it (L05).
     """
-    return [tuple(unit) for _, unit in groupby(_without_open_rounds(rows), key=lambda row: row.position)]
+    units = (tuple(_without_open_rounds(unit)) for _, unit in groupby(rows, key=lambda row: row.position))
+    return [unit for unit in units if unit]
 
 
 def _without_open_rounds(rows: Iterable[WindowRow]) -> Iterator[WindowRow]:

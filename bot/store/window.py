@@ -167,12 +167,11 @@ _OLDEST_UNANSWERED = (
     .scalar_subquery()
 )
 _ADDRESSED = (
-    select(messages.c.id, messages.c.author_key, messages.c.answered_by)
+    select(messages.c.id, messages.c.author_key, messages.c.answered_by, LIVE.label("is_live"))
     .where(
         messages.c.session_id == bindparam("session_id"),
         messages.c.id >= _OLDEST_UNANSWERED,
         messages.c.addressed,
-        LIVE,
     )
     .order_by(messages.c.id)
 )
@@ -180,10 +179,12 @@ _ADDRESSED = (
 
 def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
     """The ids of the burst that a message belongs to: unanswered addressed messages of its author, not interrupted by
-    another author's addressed message (R2). Empty when the message is answered, deleted or undone.
+    another author's addressed message (R2). What was deleted or undone is left out; if that is the message itself, what
+    its author said before it still waits for the same answer. Empty when there is nothing left to answer.
     """
-    rows = tx.execute(_ADDRESSED, {"session_id": session_id})
-    return burst_of(message_id, [(row.id, row.author_key, row.answered_by is not None) for row in rows])
+    rows = tx.execute(_ADDRESSED, {"session_id": session_id}).all()
+    burst = burst_of(message_id, [(row.id, row.author_key, row.answered_by is not None) for row in rows])
+    return tuple(row.id for row in rows if row.is_live and row.id in burst)
 
 
 def burst_of(message_id: int, addressed: Iterable[tuple[int, str | None, bool]]) -> tuple[int, ...]:

@@ -70,6 +70,10 @@ class ShownReply:
     messages: dict[str, str] = field(default_factory=dict)
     seen: list[str] = field(default_factory=list)
 
+    def holds(self, text: str) -> bool:
+        """Whether a text can be read in it now; where the platform was unsure, its beginning may stand there, too."""
+        return any(shown.startswith(text) for shown in self.messages.values())
+
     def show(self, message_id: str, text: str) -> None:
         self.messages[message_id] = text
         self.seen.append(text)

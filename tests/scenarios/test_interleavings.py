@@ -146,12 +146,9 @@ class Invariants:
                 for token in re.findall(r"\ba\d+", text):
                     places.setdefault(token, set()).add(number)
         assert all(len(numbers) == 1 for numbers in places.values()), places
-        visible = Counter(
-            text.strip() for reply in self.story.adapter.replies for text in reply.messages.values() if text.strip()
-        )
         for row in self.rows.values():
             if row["kind"] == "reply" and row["state"] == "sent" and re.match(r"a\d", row["text"]):
-                copies = sum(count for text, count in visible.items() if text.startswith(row["text"].strip()))
+                copies = sum(reply.holds(row["text"].strip()) for reply in self.story.adapter.replies)
                 # What was taken back is deleted, unless a crash came between.
                 wanted = (1,) if row["standing"] == "live" else (0, 1)
                 assert copies in wanted, f"{row['text']} is seen {copies} times"

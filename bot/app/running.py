@@ -32,7 +32,7 @@ from bot.warming import Warmer
 
 log = structlog.get_logger(__name__)
 
-CLOSING_SECONDS = 2.0
+CLOSING_SECONDS = 1.5
 """How long interrupted answers may take to be closed on a platform that is slow or keeps us waiting (S13)."""
 
 

@@ -128,7 +128,7 @@ class Spot:
         """Somebody mentions the bot."""
         return await author.send(self.channel, f"{self.lab.discord.mention} {text}".strip(), **more)
 
-    async def says(self, text: str | Callable[[str], bool], *, within: float = 10.0) -> dict[str, Any]:
+    async def says(self, text: str | Callable[[str], bool], *, within: float = 20.0) -> dict[str, Any]:
         """Wait until a message of the bot here reads so."""
         matches = text if callable(text) else lambda content: content == text
         return await self.lab.discord.bot_message(

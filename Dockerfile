@@ -4,6 +4,9 @@ FROM python:3.12-slim
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 DATA_DIR=/data XDG_CACHE_HOME=/data/cache
 WORKDIR /app
 
+# The embedded model's engine needs GCC's OpenMP library, which the slim image leaves out.
+RUN apt-get update && apt-get install --yes --no-install-recommends libgomp1 && rm -rf /var/lib/apt/lists/*
+
 COPY requirements.lock ./
 RUN python -m pip install --require-hashes -r requirements.lock
 

@@ -75,7 +75,7 @@ def _choose(settings: Settings, get: Get) -> _Chosen:
             name=name,
             file=install.locate(name, install.cache_directory()),
             context_tokens=model.context_tokens,
-            notice=f"{model.title} answers, inside this process. What to expect: {model.good_for}",
+            notice=f"{model.title} answers, inside this process. What to expect: {model.good_for}.",
         )
     if name:
         file = install.locate(name, install.cache_directory())
@@ -107,8 +107,8 @@ def _choose_embedded(get: Get) -> _Chosen:
             name=choice.model.name,
             file=install.path_of(choice.model, cache),
             context_tokens=choice.model.context_tokens,
-            notice=f"No model server is configured, so {choice.model.title} answers, inside this process{why}. "
-            f"What to expect: {choice.model.good_for} A better one: README.md, “Give it a better model”.",
+            notice=f"No model server is configured, so {choice.model.title} answers, inside this process{why}.\n"
+            f"What to expect: {choice.model.good_for}.\nA better one: README.md, “Give it a better model”.\n",
         )
 
 

@@ -133,6 +133,10 @@ def _import_engine(file: Path) -> Any:
     try:
         import xllamacpp
     except ImportError as error:
+        if "libgomp" in str(error):
+            # The wheel relies on GCC's OpenMP library, which slim images leave out.
+            remedy = f"Install it (Debian, Ubuntu: apt install libgomp1; Fedora: dnf install libgomp). Or: {remedy}"
+            raise LocalModelError(file, "needs the system library libgomp, which is missing", remedy) from error
         raise LocalModelError(file, f"has no engine on this machine ({error})", remedy) from error
     return xllamacpp
 

@@ -49,6 +49,8 @@ class TurnControl:
 
     def __init__(self, tasks: Tasks) -> None:
         self.has_shown = False
+        self.is_settling = False
+        """Whether the answer is out and only has to be stored."""
         self._tasks = tasks
         self._why: Interruption | None = None
         self._work: asyncio.Task[Any] | None = None
@@ -121,6 +123,7 @@ class _Slot:
     started: float
     restarts: int = 0
     restart_with: TurnRequest | None = None
+    turn: asyncio.Task[None] | None = None
     waiting: deque[TurnRequest] = field(default_factory=deque)
 
 
@@ -168,7 +171,8 @@ class Dispatcher:
         try:
             while True:
                 # A turn that fails is logged by its task; whoever waits is answered all the same.
-                await asyncio.wait({self._tasks.spawn("turn", self._run_turn(slot.request, slot.control))})
+                slot.turn = self._tasks.spawn("turn", self._run_turn(slot.request, slot.control))
+                await asyncio.wait({slot.turn})
                 if slot.restart_with is not None:
                     slot.request, slot.restart_with = slot.restart_with, None
                 elif slot.waiting and not self._closing:
@@ -195,6 +199,12 @@ class Dispatcher:
     def is_running(self, session_id: int) -> bool:
         """Whether a turn holds the slot of this session."""
         return session_id in self._slots
+
+    async def settled(self, session_id: int) -> None:
+        """Wait for a turn whose answer is out, so that whoever has read it finds it stored."""
+        slot = self._slots.get(session_id)
+        if slot is not None and slot.turn is not None and slot.control.is_settling:
+            await asyncio.wait({slot.turn})
 
     def running(self, session_id: int) -> TurnRequest | None:
         """What is being answered in this session now."""

@@ -210,6 +210,7 @@ class Pipeline:
     async def _run_command(self, heard: _Heard, line: _CommandLine, inbound: Inbound) -> None:
         """Run a command under the caller's rights and answer it; what the caller did wrong is the answer, too."""
         spec = line.command.spec
+        await self.dispatcher.settled(heard.session.id)
         try:
             raw = line.options
             options = read_options(spec, raw) if isinstance(raw, str) else check_options(spec, raw)

@@ -195,6 +195,7 @@ class TurnRunner:
     async def _settle(
         self, run: _Run, parts: tuple[SentPart, ...], *, estimated_tokens: int = 0, cut: bool = False
     ) -> None:
+        run.control.is_settling = True
         text = run.answer.text if run.kind is MessageKind.REPLY else ""
         rounds = tuple(self._tool_round(exchange) for exchange in run.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)

@@ -336,3 +336,27 @@ async def test_S13_a_fragment_at_the_last_moment_does_not_hold_the_process_up(tu
     turns.closing.set()
     await asyncio.wait_for(draining, 5)
     assert turns.begun == [1]
+
+
+async def test_whoever_has_read_an_answer_finds_it_stored(tasks: Tasks) -> None:
+    begun, shown, stored = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def run(_request: TurnRequest, control: TurnControl) -> None:
+        begun.set()
+        await shown.wait()
+        control.is_settling = True
+        await stored.wait()
+
+    dispatcher = Dispatcher(run, tasks, lambda: 0.0)
+    dispatcher.request_turn(TurnRequest(session_id=1, author_key="x:1", message_id=1), burst_ms=0)
+    await begun.wait()
+    await asyncio.wait_for(dispatcher.settled(1), 1)  # an answer that is being made is nothing to wait for
+    assert dispatcher.is_running(1)
+    shown.set()
+    await asyncio.sleep(0)
+    waiting = asyncio.ensure_future(dispatcher.settled(1))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    stored.set()
+    await asyncio.wait_for(waiting, 1)
+    assert not dispatcher.is_running(1)

@@ -112,9 +112,10 @@ async def test_D10_a_deferral_whose_answer_is_stopped_is_taken_back(lab: Discord
     lab.model.queue(Say(text="never said", gate=asyncio.Event()))
     await lab.bob.slash(spot.channel, "retry")
     await lab.model.request(asked + 1)
+    requests, mark = lab.discord.requests, lab.discord.requests.mark()
     stopped = await spot.slash(lab.bob, "stop")
     assert lab.told(stopped) == "Stopped."
-    await lab.discord.requests.first(lambda request: request.method == "DELETE" and "@original" in request.path)
+    await requests.first(lambda request: request.is_for("DELETE", "*/@original"), after=mark)
     assert spot.posts == ["Stopped."]
 
 

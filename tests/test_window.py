@@ -4,138 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from sqlalchemy import update
 
 from bot.chat import PartState, SentPart
-from bot.llm.model import ToolCall
-from bot.store import conversations, replies, sessions, window
-from bot.store import messages as heard
+from bot.store import replies, window
 from bot.store.database import Database, Tx
-from bot.store.messages import NewMessage
-from bot.store.replies import LastReply, NewReply, Settled, ToolRound
-from bot.store.sessions import SessionRow
+from bot.store.replies import LastReply
 from bot.store.tables import MessageKind, ReplyState, messages
-from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
+from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_inbound
 from tests.conftest import MakeApp
-
-CHANNEL = make_channel()
-
-
-@pytest.mark.parametrize(
-    ("asked", "rows", "burst"),
-    [
-        (1, "1a", (1,)),
-        (2, "1a 2a 3a", (1, 2, 3)),
-        (1, "1a 2b 3a", (1,)),
-        (3, "1a 2b 3a", (3,)),
-        (2, "1a 2b 3b 4a", (2, 3)),
-        (1, "1a!", ()),
-        (3, "1a! 2a 3a", (2, 3)),
-        (1, "1a 2a! 3a", (1,)),
-        (3, "1a 2a! 3a", (3,)),
-        (2, "1a 2b! 3a", ()),
-        (3, "1a 2b! 3a", (3,)),
-        (9, "1a 2a", ()),
-        (1, "", ()),
-    ],
-)
-def test_a_burst_is_what_one_author_says_until_somebody_else_asks_or_an_answer_comes(
-    asked: int, rows: str, burst: tuple[int, ...]
-) -> None:
-    addressed = [(int(row[0]), row[1], row.endswith("!")) for row in rows.split()]
-    assert window.burst_of(asked, addressed) == burst
-
-
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12))
-def test_bursts_part_the_unanswered_messages_among_them(said: list[tuple[str, bool]]) -> None:
-    rows = [(number, author, answered) for number, (author, answered) in enumerate(said)]
-    bursts = {number: window.burst_of(number, rows) for number, _, answered in rows if not answered}
-    assert all(number in burst for number, burst in bursts.items())
-    assert all(bursts[other] == burst for burst in bursts.values() for other in burst)
-    assert all(len({said[number][0] for number in burst}) == 1 for burst in bursts.values())
-
-
-@dataclass
-class Story:
-    """Writes a session's messages through the store, and reads it as a turn would."""
-
-    tx: Tx
-    session: SessionRow = field(init=False)
-    conversation: int = field(init=False)
-    persona: str = "mira"
-
-    def __post_init__(self) -> None:
-        self.session = sessions.open_session(self.tx, CHANNEL, NOW)
-        self.play(self.persona)
-
-    def play(self, persona: str) -> int:
-        """Let a persona's conversation be the current one."""
-        self.session = sessions.open_session(self.tx, CHANNEL, NOW)
-        self.persona = persona
-        self.conversation = conversations.ensure_conversation(self.tx, self.session, persona, NOW)
-        return self.conversation
-
-    def reset(self) -> int:
-        self.session = sessions.open_session(self.tx, CHANNEL, NOW)
-        self.conversation = conversations.reset_conversation(self.tx, self.session, self.persona, NOW)
-        return self.conversation
-
-    def say(self, text: str, *, addressed: bool = False, kind: MessageKind = MessageKind.SAID, tokens: int = 1) -> int:
-        inbound = make_inbound(text, channel=CHANNEL, author=make_author("Alice"))
-        new = NewMessage(kind=kind, text=text, addressed=addressed, tokens=tokens)
-        return heard.record(self.tx, self.session, inbound, new, NOW)
-
-    def begin(
-        self, *burst: int, position: int | None = None, kind: MessageKind = MessageKind.REPLY, by: int = 0
-    ) -> int:
-        new = NewReply(
-            session=self.session,
-            conversation_id=by or self.conversation,
-            persona_id=self.persona,
-            persona_name=self.persona.title(),
-            position=burst[-1] if position is None else position,
-            burst=burst,
-            kind=kind,
-        )
-        return replies.begin_reply(self.tx, new, NOW)
-
-    def answer(
-        self,
-        text: str,
-        *burst: int,
-        position: int | None = None,
-        kind: MessageKind = MessageKind.REPLY,
-        state: PartState = PartState.SENT,
-        rounds: tuple[ToolRound, ...] = (),
-        by: int = 0,
-    ) -> int:
-        reply = self.begin(*burst, position=position, kind=kind, by=by)
-        parts = (SentPart(ordinal=0, message_id=f"m{reply}", state=state),)
-        settled = Settled(text=text, tokens=1, parts=parts, rounds=rounds)
-        replies.settle_reply(self.tx, reply, settled, NOW)
-        return reply
-
-    def read(self, conversation: int = 0, **how: Any) -> list[str]:
-        how = {"up_to": 10**9, "room": 10**9, **how}
-        rows = window.read_window(self.tx, self.session.id, conversation or self.conversation, **how)
-        return [row.text or row.tool_calls[0]["name"] for row in rows]
+from tests.stories import CHANNEL, Story, tool_round
 
 
 @pytest.fixture
 async def story(db: Database) -> Story:
     return await db.run(Story)
-
-
-def tool_round(name: str) -> ToolRound:
-    call = ToolCall(id=name, name=name, arguments="{}")
-    return ToolRound(calls=(call,), results=((name, name, f"{name} result"),), call_tokens=1, result_tokens=(1,))
 
 
 async def test_a_reply_stands_at_the_last_message_it_had_read(db: Database, story: Story) -> None:

@@ -84,6 +84,7 @@ class App:
         self.models.learned.extend(await core.db.read(ledger.load_quirks))
         interrupted = await core.db.run(replies.mark_interrupted)
         waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
+        await core.db.run(replies.close_expired, core.now(), core.settings.answer_within)
         log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
         recovering = {core.tasks.spawn(f"recover {name}", self._recover(name, waiting)) for name in core.platforms}
         if recovering:

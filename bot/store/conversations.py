@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import bindparam, func, insert, or_, select, update
 
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow
@@ -94,6 +94,21 @@ def hear_burst(tx: Tx, conversation_id: int, burst: Sequence[int]) -> None:
 def _covers(tx: Tx, conversation_id: int, first: int, last: int) -> bool:
     facts = {"conversation_id": conversation_id, "first": first, "last": last}
     return tx.execute(_COVERS, facts).scalar() is not None
+
+
+def conversation_hearing(tx: Tx, session: SessionRow, position: int) -> int | None:
+    """The newest conversation of a session that listened when something was said."""
+    heard_it = (
+        conversations.c.session_id == session.id,
+        listenings.c.from_position <= position,
+        or_(listenings.c.to_position.is_(None), listenings.c.to_position >= position),
+    )
+    found = (
+        select(func.max(conversations.c.id))
+        .join(listenings, listenings.c.conversation_id == conversations.c.id)
+        .where(*heard_it)
+    )
+    return tx.execute(found).scalar()
 
 
 def next_position(tx: Tx) -> int:

@@ -11,7 +11,8 @@ from bot.chat import AttachmentKind, Inbound
 from bot.store import conversations
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow, touch_session
-from bot.store.tables import MessageKind, Standing, images, messages, sent_parts, sessions
+from bot.store.tables import UNANSWERED, MessageKind, Standing, images, messages, sent_parts, sessions
+from bot.store.window import LIVE
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -162,13 +163,10 @@ def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
         select(sessions.c.platform, *columns)
         .join(sessions, sessions.c.id == messages.c.session_id)
         .where(
-            messages.c.addressed,
-            messages.c.answered_by.is_(None),
-            messages.c.deleted_at.is_(None),
-            messages.c.standing == Standing.LIVE.value,
+            UNANSWERED,
+            LIVE,
             messages.c.sent_at >= now - within,
         )
-        .order_by(messages.c.id)
     )
     return [
         Unanswered(
@@ -178,5 +176,5 @@ def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
             author_key=row.author_key,
             platform_message_id=row.platform_message_id,
         )
-        for row in rows
+        for row in sorted(rows, key=lambda row: row.id)  # sorting in SQL would walk the whole table in its order
     ]

@@ -5,18 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, and_, bindparam, insert, select, update
 
 from bot.chat import PartState, SentPart
 from bot.llm.model import ToolCall
-from bot.store.conversations import hear_burst, next_position, raise_generation
+from bot.store.conversations import (
+    conversation_by_id,
+    conversation_hearing,
+    hear_burst,
+    next_position,
+    raise_generation,
+)
 from bot.store.database import Tx
-from bot.store.sessions import SessionRow
-from bot.store.tables import MessageKind, ReplyState, Standing, conversations, messages, sent_parts
-from bot.store.window import LIVE
+from bot.store.sessions import SessionRow, session_by_id
+from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, conversations, messages, sent_parts
+from bot.store.window import LIVE, read_burst
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -147,6 +153,40 @@ def close_burst(tx: Tx, new: NewReply, now: datetime) -> None:
     """Mark a burst answered by nothing shown: a stopped turn, or an answer that stayed empty."""
     reply_id = begin_reply(tx, new, now)
     tx.execute(update(messages).where(messages.c.id == reply_id).values(state=ReplyState.SENT.value))
+
+
+def close_expired(tx: Tx, now: datetime, within: timedelta) -> int:
+    """At a start: mark every burst answered whose newest message is too old for an answer; returns how many were.
+
+    Left open, one would stand at the head of its session for ever. The conversation that heard it keeps it, so that
+    /retry still answers it.
+    """
+    too_old = select(messages.c.id, messages.c.session_id).where(UNANSWERED, LIVE, messages.c.sent_at < now - within)
+    expired = {row.id: row.session_id for row in tx.execute(too_old)}
+    closed = 0
+    for message_id in sorted(expired):
+        burst = read_burst(tx, expired[message_id], message_id)
+        if burst and expired.keys() >= set(burst):
+            _close_unheard(tx, session_by_id(tx, expired[message_id]), burst, now)
+            closed += 1
+    return closed
+
+
+def _close_unheard(tx: Tx, session: SessionRow, burst: tuple[int, ...], now: datetime) -> None:
+    conversation_id = conversation_hearing(tx, session, burst[-1]) or session.conversation_id
+    if conversation_id is None:
+        return
+    persona_id = conversation_by_id(tx, conversation_id).persona_id
+    new = NewReply(
+        session=session,
+        conversation_id=conversation_id,
+        persona_id=persona_id,
+        persona_name="",
+        position=burst[-1],
+        burst=burst,
+        kind=MessageKind.NOTICE,
+    )
+    close_burst(tx, new, now)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -89,6 +89,8 @@ class Scope(StrEnum):
 
 
 KNOWN_TO_PLATFORM = text("platform_message_id IS NOT NULL")
+# SQLite takes a partial index only for a condition that is written like the index's own, so both use these.
+ADDRESSED = text("addressed")
 UNANSWERED = text("addressed AND answered_by IS NULL")
 
 
@@ -153,6 +155,7 @@ class Message(SQLModel, table=True):
         Index(
             "ux_message_platform_id", "session_id", "platform_message_id", unique=True, sqlite_where=KNOWN_TO_PLATFORM
         ),
+        Index("ix_message_addressed", "session_id", "id", sqlite_where=ADDRESSED),
         Index("ix_message_unanswered", "session_id", "id", sqlite_where=UNANSWERED),
         {"sqlite_autoincrement": True},
     )

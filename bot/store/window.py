@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,17 @@ from typing import Any
 from sqlalchemy import Integer, and_, bindparam, case, exists, func, not_, or_, select
 
 from bot.store.database import Tx
-from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, conversations, images, listenings, messages
+from bot.store.tables import (
+    ADDRESSED,
+    UNANSWERED,
+    MessageKind,
+    ReplyState,
+    Standing,
+    conversations,
+    images,
+    listenings,
+    messages,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,6 +81,7 @@ SHOWN = or_(messages.c.state.is_(None), messages.c.state != ReplyState.FAILED.va
 LIVE = and_(messages.c.deleted_at.is_(None), messages.c.standing == Standing.LIVE.value)
 
 
+_LARGEST_ID = 2**63 - 1
 _KIND_OF = {kind.value: kind for kind in MessageKind}
 _CONVERSATION = bindparam("conversation_id", type_=Integer)
 # Until when an interval reaches goes by the id: what was said later stands at an earlier position where it answers an
@@ -161,17 +172,25 @@ def _window_row(row: Any) -> WindowRow:
     )
 
 
-_OLDEST_UNANSWERED = (
-    select(func.min(messages.c.id))
-    .where(messages.c.session_id == bindparam("session_id"), UNANSWERED, LIVE)
-    .scalar_subquery()
+_ASKED = select(messages.c.author_key, messages.c.answered_by).where(
+    messages.c.session_id == bindparam("session_id"), messages.c.id == bindparam("asked"), ADDRESSED
 )
-_ADDRESSED = (
-    select(messages.c.id, messages.c.author_key, messages.c.answered_by, LIVE.label("is_live"))
+# A burst reaches on either side to the nearest message of somebody else, or one that was answered; reading stops there.
+_BREAK = and_(
+    messages.c.session_id == bindparam("session_id"),
+    ADDRESSED,
+    or_(messages.c.author_key != bindparam("author_key"), messages.c.answered_by.is_not(None)),
+)
+_BEFORE = select(func.max(messages.c.id)).where(_BREAK, messages.c.id < bindparam("asked")).scalar_subquery()
+_AFTER = select(func.min(messages.c.id)).where(_BREAK, messages.c.id > bindparam("asked")).scalar_subquery()
+_BURST = (
+    select(messages.c.id)
     .where(
         messages.c.session_id == bindparam("session_id"),
-        messages.c.id >= _OLDEST_UNANSWERED,
-        messages.c.addressed,
+        UNANSWERED,
+        LIVE,
+        messages.c.id > func.coalesce(_BEFORE, 0),
+        messages.c.id < func.coalesce(_AFTER, _LARGEST_ID),
     )
     .order_by(messages.c.id)
 )
@@ -182,23 +201,11 @@ def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
     another author's addressed message (R2). What was deleted or undone is left out; if that is the message itself, what
     its author said before it still waits for the same answer. Empty when there is nothing left to answer.
     """
-    rows = tx.execute(_ADDRESSED, {"session_id": session_id}).all()
-    burst = burst_of(message_id, [(row.id, row.author_key, row.answered_by is not None) for row in rows])
-    return tuple(row.id for row in rows if row.is_live and row.id in burst)
-
-
-def burst_of(message_id: int, addressed: Iterable[tuple[int, str | None, bool]]) -> tuple[int, ...]:
-    """Pure half of `read_burst`: `addressed` are (id, author, is it answered) in order."""
-    burst: list[int] = []
-    author: str | None = None
-    for row_id, row_author, is_answered in addressed:
-        if row_author != author or is_answered:
-            if message_id in burst:
-                break
-            burst, author = [], row_author
-        if not is_answered:
-            burst.append(row_id)
-    return tuple(burst) if message_id in burst else ()
+    facts = {"session_id": session_id, "asked": message_id}
+    asked = tx.execute(_ASKED, facts).first()
+    if asked is None or asked.answered_by is not None:
+        return ()
+    return tuple(tx.execute(_BURST, {**facts, "author_key": asked.author_key}).scalars())
 
 
 def read_images(tx: Tx, message_ids: Sequence[int]) -> list[ImageRow]:

@@ -1,0 +1,101 @@
+"""What the statements of the store cost: how SQLite plans them, and that a long past does not make them dearer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import event, insert
+
+from bot.store import messages as heard
+from bot.store import replies, window
+from bot.store.database import Database, Tx
+from bot.store.tables import messages
+from bot.testing import NOW
+from tests.stories import Story
+
+Work = Callable[[Tx, Story], object]
+
+
+@contextmanager
+def recorded(tx: Tx) -> Iterator[list[tuple[str, Any]]]:
+    """Every statement that is run meanwhile."""
+    seen: list[tuple[str, Any]] = []
+
+    def note(_connection: Tx, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
+        seen.append((statement, parameters))
+
+    event.listen(tx, "before_cursor_execute", note)
+    yield seen
+    event.remove(tx, "before_cursor_execute", note)
+
+
+def plan_of(tx: Tx, story: Story, work: Work) -> list[str]:
+    """How SQLite runs the statements of some work."""
+    with recorded(tx) as statements:
+        work(tx, story)
+    planned = [tx.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", parameters) for sql, parameters in statements]
+    return [row.detail for rows in planned for row in rows]
+
+
+def steps_of(tx: Tx, story: Story, work: Work) -> int:
+    """How many instructions of SQLite's machine some work takes, in hundreds."""
+    steps = 0
+
+    def count() -> int:
+        nonlocal steps
+        steps += 1
+        return 0
+
+    driver: Any = tx.connection.driver_connection
+    driver.set_progress_handler(count, 100)
+    work(tx, story)
+    driver.set_progress_handler(None, 0)
+    return steps
+
+
+def write_past(tx: Tx, story: Story, count: int, **values: Any) -> None:
+    """Put messages into the session that happened before: overheard, unless `values` say otherwise."""
+    first = story.say("the past begins")
+    row = {
+        "session_id": story.session.id, "place_key": "p", "visibility": "public", "author_key": "fake:bob",
+        "author_name": "Bob", "kind": "said", "text": "x", "addressed": False, "standing": "live", "cut": False,
+        "tokens": 1, "quote": "", "sent_at": NOW, **values,
+    }  # fmt: skip
+    tx.execute(
+        insert(messages), [{**row, "id": number, "position": number} for number in range(first + 1, first + count)]
+    )
+
+
+def ask(tx: Tx, story: Story) -> object:
+    return window.read_burst(tx, story.session.id, story.say("asked", addressed=True))
+
+
+def recover(tx: Tx, _story: Story) -> object:
+    return heard.unanswered(tx, NOW, timedelta(minutes=15)), replies.close_expired(tx, NOW, timedelta(minutes=15))
+
+
+@pytest.mark.parametrize("work", [ask, recover])
+async def test_no_statement_walks_the_messages_or_sorts_them(db: Database, work: Work) -> None:
+    plan = await db.run(lambda tx: plan_of(tx, Story(tx), work))
+    walks = [line for line in plan if line.startswith("SCAN message") and "ix_message_unanswered" not in line]
+    assert walks == []
+    assert "USE TEMP B-TREE FOR ORDER BY" not in plan
+
+
+@pytest.mark.parametrize("work", [ask, recover])
+@pytest.mark.parametrize("past", [{}, {"addressed": True, "answered_by": 1}], ids=["overheard", "answered"])
+async def test_a_long_past_costs_nothing(db: Database, work: Work, past: dict[str, Any]) -> None:
+    def act(tx: Tx) -> tuple[int, int]:
+        story = Story(tx)
+        story.say("never answered", addressed=True, author="Carol")
+        write_past(tx, story, 50, **past)
+        short = steps_of(tx, story, work)
+        write_past(tx, story, 5000, **past)
+        return short, steps_of(tx, story, work)
+
+    short, long = await db.run(act)
+    assert long <= short + 5

@@ -17,7 +17,8 @@ from bot.llm.model import Role, ToolSpec
 from bot.overrides import SessionSettings
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
-from bot.prompt.build import IMAGE_TOKENS, MESSAGE_OVERHEAD_TOKENS, Prompt, PromptBuilder, group_history
+from bot.prompt.build import IMAGE_TOKENS, MESSAGE_OVERHEAD_TOKENS, Prompt, PromptBuilder
+from bot.prompt.lines import group_history
 from bot.prompt.pruning import REFILL_RATIO, keep_newest
 from bot.prompt.sections import CONTINUE_NOTE, GROUP_WORD, SECTIONS, Section, Slot
 from bot.settings import PlaceSettings
@@ -155,6 +156,23 @@ async def test_images_stand_with_the_message_they_came_with_and_cost_what_an_ima
     without, prompt = await build(blind), await build(seeing)
     assert [len(message.images) for message in prompt.messages] == [1]
     assert prompt.tokens == without.tokens + IMAGE_TOKENS
+
+
+@pytest.mark.parametrize("in_group", [True, False])
+@pytest.mark.parametrize(
+    "row",
+    [
+        make_row("one two"),
+        make_row("one two", quote="Bob: " + "long " * 60),
+        make_row("one two", kind=MessageKind.REPLY, conversation_id=2),
+        make_row("one two", kind=MessageKind.REPLY, conversation_id=1, quote="Bob: no quote here"),
+    ],
+)
+async def test_a_line_is_counted_as_it_is_written_with_its_quote_and_its_speaker(
+    row: WindowRow, in_group: bool
+) -> None:
+    prompt = await build(make_turn(row, **(IN_GROUP if in_group else {})))
+    assert prompt.tokens == words(prompt.messages[-1].text) + MESSAGE_OVERHEAD_TOKENS
 
 
 def rows_of(script: str) -> list[WindowRow]:

@@ -6,13 +6,14 @@ The history is only ever appended to, so that one request is a prefix of the nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from functools import lru_cache, partial
 
 import structlog
 
 from bot.llm.model import Image, ModelMessage, Role, ToolCall, ToolSpec
+from bot.prompt.lines import group_history, is_own_word, line_of, prefix_of
 from bot.prompt.pruning import keep_newest
 from bot.prompt.sections import Section, Slot
 from bot.store.tables import MessageKind
@@ -23,6 +24,9 @@ log = structlog.get_logger(__name__)
 
 MESSAGE_OVERHEAD_TOKENS = 6
 """What role markers and separators cost per message (OpenAI's documentation counts 3 to 4; templates vary)."""
+
+COUNTS_KEPT = 1_024
+"""Texts whose count is remembered: sections, names and quotes come again with every turn of a conversation."""
 
 IMAGE_TOKENS = 800
 """Estimate for one image of ordinary size at the usual detail."""
@@ -40,13 +44,12 @@ class Prompt:
     """Position of the oldest message taken; the next prompt starts no earlier."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
 class PromptBuilder:
     """What building needs besides the turn: the registered sections, a token counter, a time limit per section."""
 
-    sections: Sequence[Section]
-    count: Callable[[str], int]
-    section_timeout_ms: int
+    def __init__(self, *, sections: Sequence[Section], count: Callable[[str], int], section_timeout_ms: int) -> None:
+        self._sections, self._section_timeout_ms = sections, section_timeout_ms
+        self._count = lru_cache(COUNTS_KEPT)(count)
 
     async def build(
         self, turn: Turn, *, factor: float, tools: Sequence[ToolSpec] = (), budget: int | None = None
@@ -54,31 +57,39 @@ class PromptBuilder:
         """The prompt of a turn. `factor` is the model's safety factor; `budget` replaces the turn's when that was too
         much for the server (M17).
         """
-        texts = await asyncio.gather(*(self._section(section, turn) for section in self.sections))
+        texts = await asyncio.gather(*(self._section(section, turn) for section in self._sections))
         stable, tail = (
             "\n\n".join(
-                text for section, text in zip(self.sections, texts, strict=True) if text and section.slot is slot
+                text for section, text in zip(self._sections, texts, strict=True) if text and section.slot is slot
             )
             for slot in Slot
         )
         units = group_history(turn.history)
         fixed = [text for text in (stable, tail, *(str(tool.parameters) + tool.description for tool in tools)) if text]
-        fixed_tokens = sum(self.count(text) + MESSAGE_OVERHEAD_TOKENS for text in fixed) + IMAGE_TOKENS * len(
+        fixed_tokens = sum(self._count(text) + MESSAGE_OVERHEAD_TOKENS for text in fixed) + IMAGE_TOKENS * len(
             turn.images
         )
         room = int((turn.budget if budget is None else budget) / factor) - fixed_tokens
-        kept = keep_newest(units, room, tokens=_tokens)
+        cost = partial(self._unit_tokens, turn)
+        kept = keep_newest(units, room, tokens=cost)
         history = [_message(row, turn) for unit in kept for row in unit]
         system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
         # Many servers refuse a system message after the first; volatile text goes as a note in the last user message.
         messages = (*system, *_with_tail(history, tail))
-        used = fixed_tokens + sum(map(_tokens, kept))
+        used = fixed_tokens + sum(map(cost, kept))
         start = kept[0][0].position if kept else turn.position
         dropped = sum(map(len, units[: len(units) - len(kept)]))
         return Prompt(messages=messages, tokens=int(used * factor), dropped=dropped, start=start)
 
+    def _unit_tokens(self, turn: Turn, unit: Sequence[WindowRow]) -> int:
+        return sum(self._row_tokens(turn, row) for row in unit)
+
+    def _row_tokens(self, turn: Turn, row: WindowRow) -> int:
+        prefix = "" if is_own_word(row, turn.conversation_id) else prefix_of(row, turn.is_group)
+        return row.tokens + (self._count(prefix) if prefix else 0) + MESSAGE_OVERHEAD_TOKENS
+
     async def _section(self, section: Section, turn: Turn) -> str | None:
-        limit = self.section_timeout_ms / 1000 if self.section_timeout_ms else None
+        limit = self._section_timeout_ms / 1000 if self._section_timeout_ms else None
         try:
             return await asyncio.wait_for(section.build(turn), limit)
         except TimeoutError:
@@ -94,7 +105,7 @@ def _message(row: WindowRow, turn: Turn) -> ModelMessage:
         return ModelMessage(role=Role.ASSISTANT, text=row.text, tool_calls=calls)
     if row.kind is MessageKind.TOOL:
         return ModelMessage(role=Role.TOOL, text=row.text, tool_call_id=row.tool_call_id, name=row.tool_name)
-    if row.kind is MessageKind.REPLY and row.conversation_id == turn.conversation_id:
+    if is_own_word(row, turn.conversation_id):
         return ModelMessage(role=Role.ASSISTANT, text=row.text)
     images = (image for image in turn.images if image.message_id == row.id)
     return ModelMessage(
@@ -102,42 +113,6 @@ def _message(row: WindowRow, turn: Turn) -> ModelMessage:
         text=line_of(row, turn.is_group),
         images=tuple(Image(media_type=image.media_type, data=image.data) for image in images),
     )
-
-
-def line_of(row: WindowRow, in_group: bool) -> str:
-    """A person's (or another persona's) message as the input convention writes it."""
-    note = f"[replying to {row.quote}]\n" if row.quote else ""
-    is_other_persona = row.kind is MessageKind.REPLY
-    speaker = f"{row.author_name}: " if in_group or is_other_persona else ""
-    return f"{note}{speaker}{row.text}"
-
-
-def group_history(rows: Iterable[WindowRow]) -> list[tuple[WindowRow, ...]]:
-    """Rows in units that are kept or left out as a whole: all that stands at one position, which is what was said, the
-    tool rounds of its answer, and the answer. A round that lacks a result is no part of it (L05).
-    """
-    units = (tuple(_without_open_rounds(unit)) for _, unit in groupby(rows, key=lambda row: row.position))
-    return [unit for unit in units if unit]
-
-
-def _without_open_rounds(rows: Iterable[WindowRow]) -> Iterator[WindowRow]:
-    tool_round: list[WindowRow] = []
-    missing: list[str] = []
-    for row in rows:
-        if row.kind is not MessageKind.TOOL:
-            missing = []
-            yield row
-        elif row.tool_calls:
-            tool_round, missing = [row], [call["id"] for call in row.tool_calls]
-        elif row.tool_call_id in missing:
-            tool_round.append(row)
-            missing.remove(row.tool_call_id)
-            if not missing:
-                yield from tool_round
-
-
-def _tokens(unit: Sequence[WindowRow]) -> int:
-    return sum(row.tokens + MESSAGE_OVERHEAD_TOKENS for row in unit)
 
 
 def _with_tail(history: list[ModelMessage], tail: str) -> list[ModelMessage]:

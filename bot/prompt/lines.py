@@ -1,0 +1,53 @@
+"""How a prompt writes the history: lines with speakers and quotes, in units that stay together. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+
+from bot.store.tables import MessageKind
+from bot.store.window import WindowRow
+
+
+def line_of(row: WindowRow, in_group: bool) -> str:
+    """A person's (or another persona's) message as the input convention writes it."""
+    return prefix_of(row, in_group) + row.text
+
+
+def prefix_of(row: WindowRow, in_group: bool) -> str:
+    """What stands before a message's own words, and what `WindowRow.tokens` therefore does not count: the quote of
+    what it replies to, and who speaks.
+    """
+    note = f"[replying to {row.quote}]\n" if row.quote else ""
+    is_other_persona = row.kind is MessageKind.REPLY
+    speaker = f"{row.author_name}: " if in_group or is_other_persona else ""
+    return note + speaker
+
+
+def is_own_word(row: WindowRow, conversation_id: int) -> bool:
+    """Whether the persona said it in this conversation, or one of its tools did; such rows have no prefix."""
+    return row.kind is MessageKind.TOOL or (row.kind is MessageKind.REPLY and row.conversation_id == conversation_id)
+
+
+def group_history(rows: Iterable[WindowRow]) -> list[tuple[WindowRow, ...]]:
+    """Rows in units that are kept or left out as a whole: all that stands at one position, which is what was said, the
+    tool rounds of its answer, and the answer. A round that lacks a result is no part of it (L05).
+    """
+    units = (tuple(_without_open_rounds(unit)) for _, unit in groupby(rows, key=lambda row: row.position))
+    return [unit for unit in units if unit]
+
+
+def _without_open_rounds(rows: Iterable[WindowRow]) -> Iterator[WindowRow]:
+    tool_round: list[WindowRow] = []
+    missing: list[str] = []
+    for row in rows:
+        if row.kind is not MessageKind.TOOL:
+            missing = []
+            yield row
+        elif row.tool_calls:
+            tool_round, missing = [row], [call["id"] for call in row.tool_calls]
+        elif row.tool_call_id in missing:
+            tool_round.append(row)
+            missing.remove(row.tool_call_id)
+            if not missing:
+                yield from tool_round

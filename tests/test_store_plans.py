@@ -78,7 +78,16 @@ def recover(tx: Tx, _story: Story) -> object:
     return heard.unanswered(tx, NOW, timedelta(minutes=15)), replies.close_expired(tx, NOW, timedelta(minutes=15))
 
 
-@pytest.mark.parametrize("work", [ask, recover])
+def read(tx: Tx, story: Story) -> object:
+    asked = story.say("asked", addressed=True)
+    return story.read(burst=(asked,), up_to=asked)
+
+
+def count(tx: Tx, story: Story) -> object:
+    return window.count_window(tx, story.session.id, story.conversation)
+
+
+@pytest.mark.parametrize("work", [ask, recover, read, count])
 async def test_no_statement_walks_the_messages_or_sorts_them(db: Database, work: Work) -> None:
     plan = await db.run(lambda tx: plan_of(tx, Story(tx), work))
     walks = [line for line in plan if line.startswith("SCAN message") and "ix_message_unanswered" not in line]
@@ -95,6 +104,21 @@ async def test_a_long_past_costs_nothing(db: Database, work: Work, past: dict[st
         write_past(tx, story, 50, **past)
         short = steps_of(tx, story, work)
         write_past(tx, story, 5000, **past)
+        return short, steps_of(tx, story, work)
+
+    short, long = await db.run(act)
+    assert long <= short + 5
+
+
+@pytest.mark.parametrize("work", [read, count])
+async def test_after_a_reset_the_old_story_costs_nothing(db: Database, work: Work) -> None:
+    def act(tx: Tx) -> tuple[int, int]:
+        story = Story(tx)
+        write_past(tx, story, 50)
+        story.reset()
+        short = steps_of(tx, story, work)
+        write_past(tx, story, 5000)
+        story.reset()
         return short, steps_of(tx, story, work)
 
     short, long = await db.run(act)

@@ -152,6 +152,7 @@ class Message(SQLModel, table=True):
     __tablename__: ClassVar[str] = "message"
     __table_args__ = (
         Index("ix_message_order", "session_id", "position", "id"),
+        Index("ix_message_own", "conversation_id", "position", "id"),
         Index(
             "ux_message_platform_id", "session_id", "platform_message_id", unique=True, sqlite_where=KNOWN_TO_PLATFORM
         ),
@@ -162,9 +163,7 @@ class Message(SQLModel, table=True):
 
     id: int | None = Field(default=None, primary_key=True)
     session_id: int = Field(sa_column=Column(Integer, ForeignKey("chat_session.id"), nullable=False))
-    conversation_id: int | None = Field(
-        default=None, sa_column=Column(Integer, ForeignKey("conversation.id"), index=True)
-    )
+    conversation_id: int | None = Field(default=None, sa_column=Column(Integer, ForeignKey("conversation.id")))
     position: int
     platform_message_id: str | None = None
     place_key: str

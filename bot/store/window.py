@@ -94,9 +94,21 @@ _HEARD = exists(
     )
 )
 _WATERMARK = select(conversations.c.watermark).where(conversations.c.id == _CONVERSATION).scalar_subquery()
+_FIRST_HEARD = select(func.min(listenings.c.from_position)).where(listenings.c.conversation_id == _CONVERSATION)
+_FIRST_OWN = select(func.min(messages.c.position)).where(messages.c.conversation_id == _CONVERSATION)
+# One bound for the index, so that a story which begins late does not walk through all that was said before it.
+_LOWEST = func.max(
+    _WATERMARK + 1,
+    func.min(
+        func.coalesce(_FIRST_HEARD.scalar_subquery(), _LARGEST_ID),
+        func.coalesce(_FIRST_OWN.scalar_subquery(), _LARGEST_ID),
+        bindparam("oldest_asked", type_=Integer),
+    ),
+    bindparam("start", type_=Integer),
+)
 _IN_WINDOW = and_(
     messages.c.session_id == bindparam("session_id"),
-    messages.c.position > _WATERMARK,
+    messages.c.position >= _LOWEST,
     messages.c.kind.in_(_KINDS),
     or_(messages.c.text != "", _IS_TOOL),  # of an answer that a crash cut off nobody knows the text (S16)
     LIVE,
@@ -111,7 +123,7 @@ _IN_WINDOW = and_(
 # Made once: building a statement costs more than running it.
 _WINDOW = (
     select(*_COLUMNS)
-    .where(_IN_WINDOW, messages.c.position <= bindparam("up_to"), messages.c.position >= bindparam("start"))
+    .where(_IN_WINDOW, messages.c.position <= bindparam("up_to"))
     .order_by(messages.c.position.desc(), _ANSWER.desc(), _RANK.desc(), messages.c.id.desc())
 )
 _COUNT = select(func.count()).select_from(messages).where(_IN_WINDOW)
@@ -133,10 +145,11 @@ def read_window(
     (0 = no limit); `start` is the position before which nothing is wanted. The `burst` to answer is always in it, also
     when it was said before this conversation began to listen.
     """
-    facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": burst or (-1,)}
     rows: list[WindowRow] = []
     used, oldest_wanted = 0, burst[0] if burst else up_to
-    for row in tx.execute(_WINDOW, {**facts, "start": start, "up_to": up_to}):
+    bounds = {"start": start, "up_to": up_to, "oldest_asked": oldest_wanted}
+    facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": burst or (-1,), **bounds}
+    for row in tx.execute(_WINDOW, facts):
         is_full = used > room or (limit and len(rows) >= limit)
         if is_full and row.position < oldest_wanted:
             break
@@ -148,7 +161,8 @@ def read_window(
 
 def count_window(tx: Tx, session_id: int, conversation_id: int) -> int:
     """How many messages of the conversation stand after its watermark."""
-    facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": (-1,)}
+    everything = {"burst": (-1,), "start": 0, "oldest_asked": _LARGEST_ID}
+    facts = {"session_id": session_id, "conversation_id": conversation_id, **everything}
     return int(tx.execute(_COUNT, facts).scalar_one())
 
 

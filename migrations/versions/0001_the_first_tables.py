@@ -169,11 +169,11 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("message", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_message_author_key"), ["author_key"], unique=False)
-        batch_op.create_index(batch_op.f("ix_message_conversation_id"), ["conversation_id"], unique=False)
         batch_op.create_index(
             "ix_message_addressed", ["session_id", "id"], unique=False, sqlite_where=sa.text("addressed")
         )
         batch_op.create_index("ix_message_order", ["session_id", "position", "id"], unique=False)
+        batch_op.create_index("ix_message_own", ["conversation_id", "position", "id"], unique=False)
         batch_op.create_index(
             "ix_message_unanswered",
             ["session_id", "id"],
@@ -234,9 +234,9 @@ def downgrade() -> None:
     with op.batch_alter_table("message", schema=None) as batch_op:
         batch_op.drop_index("ux_message_platform_id", sqlite_where=sa.text("platform_message_id IS NOT NULL"))
         batch_op.drop_index("ix_message_unanswered", sqlite_where=sa.text("addressed AND answered_by IS NULL"))
+        batch_op.drop_index("ix_message_own")
         batch_op.drop_index("ix_message_order")
         batch_op.drop_index("ix_message_addressed", sqlite_where=sa.text("addressed"))
-        batch_op.drop_index(batch_op.f("ix_message_conversation_id"))
         batch_op.drop_index(batch_op.f("ix_message_author_key"))
 
     op.drop_table("message")

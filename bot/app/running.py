@@ -74,7 +74,8 @@ class App:
     pipeline: Pipeline
     menu: CommandMenu
     warmer: Warmer
-    failed: dict[str, AdapterError] = field(default_factory=dict)
+    failed: set[str] = field(default_factory=set)
+    """The platforms whose adapter ended with a fault."""
 
     async def start(self) -> None:
         """Upgrade the database, load what is needed, and answer what the last run left unanswered."""
@@ -83,8 +84,8 @@ class App:
         await asyncio.to_thread(core.counter.load)
         self.models.learned.extend(await core.db.read(ledger.load_quirks))
         interrupted = await core.db.run(replies.mark_interrupted)
-        waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
         await core.db.run(replies.close_expired, core.now(), core.settings.answer_within)
+        waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
         log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
         recovering = {core.tasks.spawn(f"recover {name}", self._recover(name, waiting)) for name in core.platforms}
         if recovering:
@@ -127,11 +128,14 @@ class App:
         """Run one adapter; its failure is its own (S12), unless the operator wants to stop then."""
         try:
             await self.core.platforms[name].run(self.pipeline.deliver)
+            return
         except AdapterError as error:
-            self.failed[name] = error
             log.error("adapter.failed", platform=name, problem=error.problem, remedy=error.remedy)
-            if self.core.settings.on_adapter_failure == "exit":
-                stop.set()
+        except Exception as error:
+            log.error("adapter.broken", platform=name, exc_info=error)
+        self.failed.add(name)
+        if self.core.settings.on_adapter_failure == "exit":
+            stop.set()
 
     async def _stop_gently(self) -> None:
         """Take nothing more in, let answers end or close them, so that nothing hangs half said (S13)."""

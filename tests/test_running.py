@@ -1,0 +1,71 @@
+"""The running whole: what an adapter's end means for the others and for the exit code, and how long a stop may take."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.app import App, build_app
+from bot.chat import Deliver
+from bot.errors import AdapterError
+from bot.prompt.tokens import TokenCounter
+from bot.settings import Settings
+from bot.testing import FakeAdapter, ScriptedModel
+
+MakeIdle = Callable[..., App]
+
+
+class Failing(FakeAdapter):
+    """An adapter whose connection ends with a fault."""
+
+    def __init__(self, fault: Exception, platform: str = "failing") -> None:
+        super().__init__(platform)
+        self._fault = fault
+
+    async def run(self, deliver: Deliver) -> None:
+        """Fail at once."""
+        raise self._fault
+
+
+@pytest.fixture
+def make_idle(database_url: str, counter: TokenCounter) -> MakeIdle:
+    """`make_idle(*adapters, **settings)`: an app that has not been started."""
+
+    def make(*adapters: FakeAdapter, **given: Any) -> App:
+        values = {"database_url": database_url, "model": "test/scripted", **given}
+        settings = Settings(_env_file=None, providers={"test": {"base_url": "http://127.0.0.1:9/v1"}}, **values)
+        platforms = {adapter.platform: adapter for adapter in adapters}
+        return build_app(settings, model=ScriptedModel(), adapters=platforms, counter=counter)
+
+    return make
+
+
+FAULTS = [AdapterError("failing", "The token is refused.", "Make a new one."), RuntimeError("unforeseen")]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_S12_when_the_only_platform_fails_the_process_ends_with_1(make_idle: MakeIdle, fault: Exception) -> None:
+    app = make_idle(Failing(fault))
+    assert await asyncio.wait_for(app.run(asyncio.Event()), 20) == 1
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_S12_with_exit_the_fault_of_one_platform_stops_all(make_idle: MakeIdle, fault: Exception) -> None:
+    app = make_idle(Failing(fault), FakeAdapter(), on_adapter_failure="exit")
+    assert await asyncio.wait_for(app.run(asyncio.Event()), 20) == 1
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_S12_otherwise_the_others_go_on_and_a_stop_is_a_success(make_idle: MakeIdle, fault: Exception) -> None:
+    stop = asyncio.Event()
+    app = make_idle(Failing(fault), FakeAdapter())
+    running = asyncio.ensure_future(app.run(stop))
+    async with asyncio.timeout(20):
+        while not app.failed:
+            await asyncio.sleep(0)
+        assert not running.done()
+        stop.set()
+        assert await running == 0

@@ -277,14 +277,17 @@ async def test_an_answer_is_left_out_with_the_question_it_answers() -> None:
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 50), min_size=1), st.integers(-10, 300))
-def test_what_is_kept_is_the_newest_part_and_fits_unless_it_is_the_last_alone(costs: list[int], room: int) -> None:
-    kept = keep_newest(costs, room, tokens=lambda cost: cost)
-    assert kept
+@given(st.lists(st.integers(0, 50), min_size=1), st.integers(-10, 300), st.integers(1, 4))
+def test_what_is_kept_is_the_newest_part_and_fits_unless_it_is_what_is_answered(
+    costs: list[int], room: int, asked: int
+) -> None:
+    kept = keep_newest(costs, room, cost=lambda cost: cost, asked=asked)
+    least = min(asked, len(costs))
+    assert len(kept) >= least
     assert kept == costs[len(costs) - len(kept) :]
-    assert sum(kept) <= room or len(kept) == 1
+    assert sum(kept) <= room or len(kept) == least
     if len(kept) < len(costs):
-        assert len(kept) == 1 or sum(kept) <= room * REFILL_RATIO
+        assert len(kept) == least or sum(kept) <= room * REFILL_RATIO
 
 
 def never(_turn: Turn) -> Awaitable[str | None]:

@@ -71,7 +71,7 @@ class PromptBuilder:
         )
         room = int((turn.budget if budget is None else budget) / factor) - fixed_tokens
         cost = partial(self._unit_tokens, turn)
-        kept = keep_newest(units, room, tokens=cost)
+        kept = keep_newest(units, room, cost=cost, asked=_asked(units, turn))
         history = [_message(row, turn) for unit in kept for row in unit]
         system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
         # Many servers refuse a system message after the first; volatile text goes as a note in the last user message.
@@ -97,6 +97,12 @@ class PromptBuilder:
         except Exception as error:
             log.warning("prompt.section_failed", section=section.name, error=repr(error))
         return None
+
+
+def _asked(units: Sequence[Sequence[WindowRow]], turn: Turn) -> int:
+    """How many of the last units hold what is answered: the burst, and what was said in between."""
+    first = turn.burst[0] if turn.burst else turn.position
+    return max(1, sum(unit[0].position >= first for unit in units))
 
 
 def _message(row: WindowRow, turn: Turn) -> ModelMessage:

@@ -12,17 +12,18 @@ REFILL_RATIO = 0.75
 prefix; a window that slides with every message is paid in full every time."""
 
 
-def keep_newest(units: Sequence[U], room: int, *, tokens: Callable[[U], int]) -> list[U]:
-    """The newest units that fit into `room` tokens: all of them, or else what fits into three quarters of it.
+def keep_newest(units: Sequence[U], room: int, *, cost: Callable[[U], int], asked: int = 1) -> list[U]:
+    """The newest units that fit into `room`: all of them, or else what fits into three quarters of it.
 
-    The last unit is always kept, because it holds what is being answered.
+    The last `asked` units are always kept, because they hold what is being answered.
     """
-    costs = [tokens(unit) for unit in units]
+    costs = [cost(unit) for unit in units]
     if sum(costs) <= room:
         return list(units)
     limit = int(room * REFILL_RATIO)
-    used, first = 0, len(units)
-    while first and (first == len(units) or used + costs[first - 1] <= limit):
+    first = max(0, len(units) - asked)
+    used = sum(costs[first:])
+    while first and used + costs[first - 1] <= limit:
         first -= 1
         used += costs[first]
     return list(units[first:])

@@ -88,7 +88,6 @@ async def test_T16_parts_that_come_apart_are_joined_and_a_message_alone_does_not
         for number, caption in enumerate(["look", None]):
             fields = {**stage.telegram.photo(PNG), **({"caption": caption} if caption else {})}
             stage.telegram.say(stage.alice, stage.private, media_group_id="9", **fields)
-            await stage.telegram.wait_for(lambda: not stage.telegram.updates.pending)
             if number == 0:
                 stage.telegram.say(stage.bob, stage.group, "alone")
                 await ears.hear(1)

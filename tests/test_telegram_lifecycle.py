@@ -14,7 +14,7 @@ from datetime import timedelta
 import pytest
 from structlog.testing import capture_logs
 
-from adapters.telegram.options import BackOff
+from adapters.telegram.options import BackOff, Timeouts
 from bot.errors import AdapterError
 from tests.emulators.telegram import TelegramEmulator
 from tests.emulators.telegram.stage import QUICK, Ears, Stage, channel
@@ -150,7 +150,46 @@ def test_waits_grow_from_half_a_second_to_thirty() -> None:
     assert [next(waits) for _ in range(8)] == [0.5, 1, 2, 4, 8, 16, 30, 30]
 
 
+async def test_T19_only_what_is_delivered_is_confirmed_and_other_chats_do_not_wait(stage: Stage) -> None:
+    async with stage.running() as (_, ears):
+        gate = ears.hold["slow"] = asyncio.Event()
+        stage.telegram.say(stage.alice, stage.private, "slow")
+        stage.telegram.say(stage.bob, stage.group, "quick")
+        await ears.hear(1)
+        stage.telegram.say(stage.bob, stage.group, "later")
+        await ears.hear(2)
+        assert len(stage.telegram.updates.pending) == 3, "everything from the slow one on comes again after a crash"
+        gate.set()
+        await stage.telegram.wait_for(lambda: not stage.telegram.updates.pending)
+    assert ears.texts == ["quick", "later", "slow"], "what is brought twice meanwhile is taken once"
+
+
+async def test_T19_what_cannot_be_read_or_delivered_is_confirmed_like_the_rest(stage: Stage) -> None:
+    async with stage.running() as (_, ears):
+        ears.refused.add("poison")
+        stage.telegram.updates.inject({"message": {"message_id": "nonsense"}})
+        stage.telegram.updates.inject({"my_chat_member": {}})
+        stage.telegram.say(stage.alice, stage.private, "poison")
+        await stage.telegram.wait_for(lambda: not stage.telegram.updates.pending)
+
+
 # Stopping
+
+
+async def test_S13_a_stop_gives_up_a_download_and_the_next_start_gets_it(stage: Stage) -> None:
+    patient = replace(QUICK, timeouts=Timeouts(read=60), files=replace(QUICK.files, timeout=timedelta(minutes=1)))
+    async with stage.running(options=patient) as (adapter, ears):
+        slow = stage.telegram.fail("getFile", delay_s=60)
+        stage.telegram.say(stage.bob, stage.group, "before")
+        stage.telegram.say(stage.alice, stage.private, **stage.telegram.document(b"notes", "notes.txt", "text/plain"))
+        await stage.telegram.wait_for(lambda: slow.times == 0)
+        async with asyncio.timeout(5):
+            await adapter.stop_listening()
+        assert ears.texts == ["before"]
+        assert len(stage.telegram.updates.pending) == 1
+    async with stage.running() as (_, ears):
+        (heard,) = await ears.hear(1)
+    assert [file.text for file in heard.attachments] == ["notes"]
 
 
 async def test_T19_a_graceful_stop_delivers_and_confirms_what_it_took(stage: Stage) -> None:
@@ -213,7 +252,7 @@ async def _while_polling(stage: Stage) -> None:
 
 async def _while_something_is_delivered(stage: Stage) -> None:
     stage.telegram.say(stage.alice, stage.private, "slow")
-    await stage.telegram.wait_for(lambda: not stage.telegram.updates.pending)
+    await stage.telegram.wait_for(lambda: stage.telegram.begun.count("getUpdates") >= 2)
 
 
 @pytest.mark.filterwarnings("error")

@@ -1,4 +1,4 @@
-"""Telegram pushes updates to us: only it may, it is answered at once, and they are heard like polled ones."""
+"""Telegram pushes updates to us: only it may, they are confirmed when delivered, and heard like polled ones."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from adapters.telegram.options import WebhookOptions
 from bot.errors import AdapterError
 from tests.emulators.telegram import TelegramEmulator
-from tests.emulators.telegram.stage import Ears, Stage
+from tests.emulators.telegram.stage import PNG, Ears, Stage
 from tests.emulators.telegram.updates import SECRET_HEADER
 
 
@@ -41,14 +41,44 @@ async def test_updates_are_pushed_in_order_with_only_the_kinds_we_use(stage: Sta
     assert stage.telegram.calls_of("getUpdates", "deleteWebhook") == [], "and it stays set when we stop"
 
 
-async def test_a_push_is_answered_before_it_is_handled(stage: Stage, webhook: WebhookOptions) -> None:
+async def test_T19_a_push_is_confirmed_once_it_is_delivered(stage: Stage, webhook: WebhookOptions) -> None:
+    async with stage.running(webhook=webhook) as (adapter, ears):
+        stage.telegram.say(stage.alice, stage.private, "first")
+        await stage.telegram.wait_for(lambda: not stage.telegram.updates.pending)
+        assert ears.texts == ["first"]
+        ears.hold["slow"] = asyncio.Event()
+        stage.telegram.say(stage.alice, stage.private, "slow")
+        await ears.begin("slow")
+        async with asyncio.timeout(5):
+            await adapter.stop_listening()
+        assert len(stage.telegram.updates.pending) == 1, "it comes again after the next start"
+
+
+async def test_an_update_that_takes_too_long_is_taken_once_however_often_it_is_pushed(
+    stage: Stage, webhook: WebhookOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("adapters.telegram.webhook.DELIVER_S", 0.01)
     async with stage.running(webhook=webhook) as (_, ears):
         gate = ears.hold["slow"] = asyncio.Event()
         stage.telegram.say(stage.alice, stage.private, "slow")
-        await stage.telegram.wait_for(lambda: not stage.telegram.updates.pending)
-        assert ears.texts == []
+        pushed = stage.telegram.updates.webhook
+        assert pushed is not None
+        await stage.telegram.wait_for(lambda: pushed.statuses.count(503) == 2)
         gate.set()
+        await stage.telegram.wait_for(lambda: not stage.telegram.updates.pending)
+    assert ears.texts == ["slow"]
+
+
+async def test_T16_the_parts_of_an_album_are_pushed_one_by_one_and_joined(
+    stage: Stage, webhook: WebhookOptions
+) -> None:
+    async with stage.running(webhook=webhook) as (_, ears):
+        for caption in ("look", "here"):
+            stage.telegram.say(
+                stage.alice, stage.private, media_group_id="9", caption=caption, **stage.telegram.photo(PNG)
+            )
         await ears.hear(1)
+    assert ears.texts == ["look\nhere"]
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ log = structlog.get_logger(__name__)
 
 MAX_DELETED_AT_ONCE = 100
 """Messages per call (Bot API, deleteMessages)."""
-DRAIN_S = 5.0
-"""How long inbounds that were taken may need to be delivered when we stop."""
+DRAIN_S = 1.5
+"""How long updates that were taken may need to be delivered when we stop."""
 
 
 class TelegramAdapter:
@@ -99,15 +99,19 @@ class TelegramAdapter:
         await self._logged_in.wait()
 
     async def stop_listening(self) -> None:
-        """Take nothing more, deliver what was taken, and confirm it; replies under way can still be finished."""
-        await self._stop()
+        """Take nothing more and confirm what is delivered; replies under way can still be finished.
+
+        What takes longer, a download for example, is given up: it is not confirmed, so that the next start gets it.
+        """
         try:
             async with asyncio.timeout(DRAIN_S):
+                await self._stop()
                 if self._hearing:
                     await self._hearing.drain()
         except TimeoutError:
-            log.warning("telegram.stopped_before_all_was_delivered")  # what is not confirmed comes again
-            return
+            log.warning("telegram.stopped_before_all_was_delivered")
+        if self._hearing:
+            await self._hearing.close()
         if self._poller:
             await self._poller.confirm()
 

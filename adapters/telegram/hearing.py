@@ -5,6 +5,7 @@ What an inbound looks like is `adapters.telegram.inbound`'s business.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -49,15 +50,20 @@ class Hearing:
         """Drop what is not delivered yet."""
         await self._lanes.close()
 
-    def take(self, raw: dict[str, Any]) -> None:
-        """Put one update into its chat's lane. One that the library cannot read is passed over: it never will."""
+    def take(self, raw: dict[str, Any]) -> asyncio.Future[None]:
+        """Put one update into its chat's lane. The future is done once it is delivered, so that it survives a crash of
+        ours, and cancelled if it never will be. One that the library cannot read is passed over: it never will.
+        """
         try:
             update = Update.de_json(raw, None)
         except (TypeError, ValueError, KeyError, AttributeError) as error:
             log.warning("telegram.update_unreadable", update=raw.get("update_id"), error=type(error).__name__)
-            return
-        if update.message or update.edited_message or update.callback_query:
-            self._lanes.put(update)
+        else:
+            if update.message or update.edited_message or update.callback_query:
+                return self._lanes.put(update)
+        passed_over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        passed_over.set_result(None)
+        return passed_over
 
     def on_moved(self, old_id: int, new_id: int) -> None:
         """A refused call told us of a migration, before its service messages did or without them (T23)."""

@@ -24,9 +24,15 @@ Handle = Callable[[Sequence[Update]], Awaitable[None]]
 """Takes one update, or all updates of one album."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class _Taken:
+    update: Update
+    handled: asyncio.Future[None]
+
+
 @dataclass(kw_only=True, slots=True)
 class _Lane:
-    waiting: deque[Update] = field(default_factory=deque)
+    waiting: deque[_Taken] = field(default_factory=deque)
     arrived: asyncio.Event = field(default_factory=asyncio.Event)
     worker: asyncio.Task[Any] | None = None
 
@@ -39,15 +45,22 @@ class Lanes:
         self._lanes: dict[int, _Lane] = {}
         self._closed = False
 
-    def put(self, update: Update) -> None:
-        """Queue an update behind the others of its chat."""
+    def put(self, update: Update) -> asyncio.Future[None]:
+        """Queue an update behind the others of its chat. The future is done once it is handled, well or badly, and
+        cancelled if it is dropped before.
+        """
+        taken = _Taken(update=update, handled=asyncio.get_running_loop().create_future())
+        if self._closed:
+            taken.handled.cancel()
+            return taken.handled
         chat = update.effective_chat
         key = chat.id if chat else 0
         lane = self._lanes.setdefault(key, _Lane())
-        lane.waiting.append(update)
+        lane.waiting.append(taken)
         lane.arrived.set()
         if lane.worker is None:
             self._work_on(key, lane)
+        return taken.handled
 
     async def drain(self) -> None:
         """Wait until everything that was put has been handled."""
@@ -60,6 +73,8 @@ class Lanes:
         for lane in self._lanes.values():
             if lane.worker:
                 lane.worker.cancel()
+            for taken in lane.waiting:
+                taken.handled.cancel()
         await self.drain()
 
     def _work_on(self, key: int, lane: _Lane) -> None:
@@ -74,26 +89,35 @@ class Lanes:
             del self._lanes[key]
 
     async def _take_next(self, lane: _Lane) -> None:
-        first = lane.waiting.popleft()
-        await self._handle([first, *await self._rest_of_album(lane, first)])
+        parts = [lane.waiting.popleft()]
+        try:
+            await self._join_album(lane, parts)
+            await self._handle([part.update for part in parts])
+        except asyncio.CancelledError:
+            for part in parts:
+                part.handled.cancel()
+            raise
+        finally:
+            for part in parts:
+                if not part.handled.done():
+                    part.handled.set_result(None)  # also one that failed: it would fail again
 
-    async def _rest_of_album(self, lane: _Lane, first: Update) -> list[Update]:
-        """The other parts of an album, once no further one has come for a while; they come one update each."""
-        album = _album_of(first)
+    async def _join_album(self, lane: _Lane, parts: list[_Taken]) -> None:
+        """Add the other parts of an album, once no further one has come for a while; they come one update each."""
+        album = _album_of(parts[0])
         if album is None:
-            return []
-        parts: list[Update] = []
+            return
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(self._quiet_s) as quiet:
                 while True:
                     lane.arrived.clear()
-                    if found := [update for update in lane.waiting if _album_of(update) == album]:
+                    if found := [taken for taken in lane.waiting if _album_of(taken) == album]:
                         parts += found
-                        lane.waiting = deque(update for update in lane.waiting if update not in found)
+                        lane.waiting = deque(taken for taken in lane.waiting if taken not in found)
                         quiet.reschedule(asyncio.get_running_loop().time() + self._quiet_s)
                     await lane.arrived.wait()
-        return parts
 
 
-def _album_of(update: Update) -> str | None:
-    return update.message.media_group_id if update.message else None
+def _album_of(taken: _Taken) -> str | None:
+    message = taken.update.message
+    return message.media_group_id if message else None

@@ -128,11 +128,14 @@ async def test_S13_sigterm_closes_open_answers_and_ends_cleanly(lab: Lab) -> Non
     async with running_bot(lab.folder, {**lab.settings, "STOP_GRACE": "1"}) as process:
         await lab.polled()
         lab.telegram.say(bob, group, "@FamiliarBot go")
-        lab.telegram.say(alice, lab.telegram.private(alice), "go")
+        private = lab.telegram.private(alice)
+        lab.telegram.say(alice, private, "go")
         await lab.telegram.wait_for_text(group, "It begins")
+        await lab.telegram.wait_for(lambda: private.drafts)
         process.signal(signal.SIGTERM)
         assert await process.ended(10) == 0
     assert lab.telegram.bot_texts(group) == ["It begins …"]
+    assert lab.telegram.bot_texts(private) == ["It begins …"]
 
 
 async def test_S16_after_a_crash_between_sending_and_saving_nothing_is_sent_twice(lab: Lab) -> None:
@@ -167,6 +170,42 @@ async def test_T19_a_message_unanswered_at_a_crash_is_answered_once_after_the_re
         await lab.telegram.wait_for_text(chat, "Hello!", timeout_s=30)
         assert await process.stop() == 0
     assert lab.telegram.bot_texts(chat) == ["Hello!"]
+
+
+async def test_T19_a_message_that_was_not_stored_at_a_crash_is_answered_after_the_restart(lab: Lab) -> None:
+    alice, _, _ = people(lab)
+    chat = lab.telegram.private(alice)
+    slow = lab.telegram.fail("getFile", delay_s=60)
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.polled()
+        lab.telegram.say(alice, chat, **lab.telegram.document(b"water the roses", "notes.txt", "text/plain"))
+        await lab.telegram.wait_for(lambda: slow.times == 0)
+        await process.kill()
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.telegram.wait_for_text(chat, "Hello!", timeout_s=30)
+        assert await process.stop() == 0
+    assert "water the roses" in lab.model.last.last_user
+    assert lab.telegram.bot_texts(chat) == ["Hello!"]
+
+
+async def test_T19_an_update_that_comes_again_after_a_restart_is_answered_once(lab: Lab) -> None:
+    alice, _, _ = people(lab)
+    chat = lab.telegram.private(alice)
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.polled()
+        lab.telegram.say(alice, chat, "hello")
+        (update,) = lab.telegram.updates.pending
+        await lab.telegram.wait_for_text(chat, "Hello!")
+        await lab.telegram.wait_for(lambda: not lab.telegram.updates.pending)
+        await process.kill()
+    lab.telegram.updates.pending.append(update)
+    async with running_bot(lab.folder, lab.settings) as process:
+        await lab.polled()
+        lab.telegram.say(alice, chat, "and now?")
+        await lab.telegram.wait_for(lambda: len(lab.telegram.bot_texts(chat)) == 2)
+        assert await process.stop() == 0
+    assert [request.last_user for request in lab.model.requests] == ["hello", "and now?"]
+    assert lab.telegram.updates.pending == []
 
 
 async def test_T18_the_privacy_mode_is_told_at_the_start(lab: Lab) -> None:

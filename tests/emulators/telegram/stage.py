@@ -69,14 +69,21 @@ class Ears:
 
     def __post_init__(self) -> None:
         self._heard = asyncio.Event()
+        self._begun: dict[str, asyncio.Event] = {}
 
     async def __call__(self, inbound: Inbound) -> None:
+        self._begun.setdefault(inbound.text, asyncio.Event()).set()
         if gate := self.hold.get(inbound.text):
             await gate.wait()
         if inbound.text in self.refused:
             raise RuntimeError(inbound.text)
         self.inbounds.append(inbound)
         self._heard.set()
+
+    async def begin(self, text: str) -> None:
+        """Wait until the delivery of a text has begun."""
+        async with asyncio.timeout(5):
+            await self._begun.setdefault(text, asyncio.Event()).wait()
 
     async def hear(self, count: int) -> list[Inbound]:
         """The first `count` inbounds."""

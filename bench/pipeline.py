@@ -25,6 +25,7 @@ SEQUENTIAL = 200
 USERS, PER_USER = 50, 4
 LOST_AFTER_S = 30.0
 SETTLE_S = 2.0
+READY_WITHIN_S = 60.0
 TOKEN = "123456789:" + "A" * 35
 RESULTS = ROOT / "bench" / "results"
 
@@ -61,8 +62,9 @@ async def measure(command: list[str], *, sequential: int = SEQUENTIAL) -> Figure
         started = time.perf_counter()
         line = [part.replace("PORT", str(servers.port)) for part in command]
         async with run_bot(line, familiar_environment(servers.port)) as bot:
-            while not world.calls["getupdates"]:
-                await asyncio.sleep(0.02)
+            async with asyncio.timeout(READY_WITHIN_S):
+                while not world.calls["getupdates"]:
+                    await asyncio.sleep(0.02)
             ready = time.perf_counter() - started
             await asyncio.sleep(SETTLE_S)
             return await _drive(world, bot, ready, sequential)
@@ -104,25 +106,41 @@ async def _ask(world: World, user: int, text: str) -> float | None:
         return None
 
 
-def peers() -> dict[str, list[str]]:
-    """The bots that stand beside ours; those whose library is not installed are left out."""
-    folder = ROOT / "bench" / "peers"
-    bots = {"bare aiohttp loop": "floor.py", "python-telegram-bot": "ptb.py", "aiogram": "aiogram_bot.py"}
-    found = {name: [sys.executable, str(folder / file), "PORT"] for name, file in bots.items()}
-    for name in ("aiogram",):
-        if subprocess.run([sys.executable, "-c", f"import {name}"], capture_output=True, check=False).returncode:
-            print(f"{name} is not installed, so its row is left out (pip install {name})")
-            del found[name]
-    return found
+PEERS = {
+    "bare aiohttp loop": ("floor.py", "aiohttp"),
+    "python-telegram-bot": ("ptb.py", "python-telegram-bot openai"),
+    "aiogram": ("aiogram_bot.py", "aiogram openai"),
+    "NoneBot2": ("nonebot_bot.py", "nonebot2[httpx] nonebot-adapter-telegram openai"),
+}
+"""The bots that stand beside ours: the file, and what it needs from the package index."""
+
+PEER_ENVIRONMENTS = ROOT / ".venv-peers"
+
+
+def peer_command(name: str) -> list[str] | None:
+    """How to start a peer, in an environment of its own that is made once; `None` where it does not install."""
+    file, packages = PEERS[name]
+    folder = PEER_ENVIRONMENTS / Path(file).stem
+    python = folder / "bin" / "python"
+    if not (folder / "installed").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages.split()]
+        if subprocess.run(pip, check=False).returncode:
+            print(f"{name} does not install here, so its row is left out")
+            return None
+        (folder / "installed").touch()
+    return [str(python), str(ROOT / "bench" / "peers" / file), "PORT"]
 
 
 async def main() -> None:
     """Measure ours and the peers, print the table, write the result file."""
     rows = {"familiar": asdict(await measure([sys.executable, "-m", "bot", "run"]))}
     print(f"familiar: {rows['familiar']}")
-    for name, command in peers().items():
-        rows[name] = asdict(await measure(command))
-        print(f"{name}: {rows[name]}")
+    for name in PEERS:
+        command = peer_command(name)
+        if command is not None:
+            rows[name] = asdict(await measure(command))
+            print(f"{name}: {rows[name]}")
     write_result("pipeline", {**rows["familiar"], "peers": {n: row for n, row in rows.items() if n != "familiar"}})
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert
 
+from bot.chat import Quote
 from bot.store import messages as heard
 from bot.store import replies, window
 from bot.store.database import Database, Tx
@@ -79,7 +80,7 @@ def recover(tx: Tx, _story: Story) -> object:
 
 
 def read(tx: Tx, story: Story) -> object:
-    asked = story.say("asked", addressed=True)
+    asked = story.say("asked", addressed=True, reply_to=Quote(message_id="1", author_name="Bob", text="quoted"))
     return story.read(burst=(asked,), up_to=asked)
 
 

@@ -10,8 +10,9 @@ from sqlalchemy import bindparam, insert, select, update
 from bot.chat import AttachmentKind, Inbound
 from bot.store import conversations
 from bot.store.database import Tx
+from bot.store.quotes import first_quote
 from bot.store.sessions import SessionRow, touch_session
-from bot.store.tables import UNANSWERED, MessageKind, Standing, images, messages, sent_parts, sessions
+from bot.store.tables import UNANSWERED, MessageKind, Standing, images, messages, sessions
 from bot.store.window import LIVE
 
 
@@ -59,7 +60,7 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "addressed": new.addressed,
         "tokens": new.tokens,
         "reply_to": inbound.reply_to.message_id if inbound.reply_to else None,
-        "quote": _quote(tx, session, inbound),
+        "quote": first_quote(tx, session.id, inbound),
     }
     tx.execute(_INSERT, values)
     for attachment in inbound.attachments:
@@ -83,34 +84,6 @@ def _common(session: SessionRow, inbound: Inbound) -> dict[str, object]:
         "standing": Standing.LIVE.value,
         "cut": False,
     }
-
-
-QUOTE_CHARS = 300
-"""Characters kept of the message that a message replies to."""
-
-
-def _quote(tx: Tx, session: SessionRow, inbound: Inbound) -> str:
-    quote = inbound.reply_to
-    if quote is None or not quote.text:
-        return ""
-    if quote.is_mine and not _is_reply(tx, session, quote.message_id):
-        return ""  # a command's answer or a notice, which no prompt may read
-    text = quote.text if len(quote.text) <= QUOTE_CHARS else quote.text[:QUOTE_CHARS] + "…"
-    return f"{quote.author_name}: {text}"
-
-
-def _is_reply(tx: Tx, session: SessionRow, platform_message_id: str) -> bool:
-    """Whether a platform message of ours carries words of a persona."""
-    part = (
-        select(sent_parts.c.id)
-        .join(messages, messages.c.id == sent_parts.c.message_id)
-        .where(
-            sent_parts.c.platform_message_id == platform_message_id,
-            messages.c.session_id == session.id,
-            messages.c.kind == MessageKind.REPLY.value,
-        )
-    )
-    return tx.execute(part.limit(1)).first() is not None
 
 
 def edit(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None, *, text: str, tokens: int) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Integer, and_, bindparam, case, exists, func, not_, or_, select
 
 from bot.store.database import Tx
+from bot.store.quotes import current_quotes
 from bot.store.tables import (
     ADDRESSED,
     UNANSWERED,
@@ -37,12 +38,14 @@ class WindowRow:
     author_name: str
     text: str
     quote: str
+    """Author and words of the message that this one replies to, as they stand now."""
     addressed: bool
     tokens: int
     sent_at: datetime
     tool_calls: tuple[dict[str, str], ...] = ()
     tool_call_id: str | None = None
     tool_name: str | None = None
+    reply_to: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,6 +78,7 @@ _COLUMNS = (
     messages.c.tool_calls,
     messages.c.tool_call_id,
     messages.c.tool_name,
+    messages.c.reply_to,
 )
 SHOWN = or_(messages.c.state.is_(None), messages.c.state != ReplyState.FAILED.value)
 """A reply that the platform refused was read by nobody, and must not be taken as said."""
@@ -156,6 +160,15 @@ def read_window(
         used += row.tokens
         rows.append(_window_row(row))
     rows.reverse()
+    return _with_current_quotes(tx, session_id, rows)
+
+
+def _with_current_quotes(tx: Tx, session_id: int, rows: list[WindowRow]) -> list[WindowRow]:
+    quoting = [(at, row.reply_to, row.quote) for at, row in enumerate(rows) if row.reply_to and row.quote]
+    now = current_quotes(tx, session_id, [(quoted, stored) for _, quoted, stored in quoting])
+    for (at, _, stored), quote in zip(quoting, now, strict=True):
+        if quote != stored:
+            rows[at] = replace(rows[at], quote=quote)
     return rows
 
 
@@ -183,6 +196,7 @@ def _window_row(row: Any) -> WindowRow:
         tool_calls=tuple(json.loads(row[12])) if row[12] else (),
         tool_call_id=row[13],
         tool_name=row[14],
+        reply_to=row[15],
     )
 
 

@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import chain, repeat
 from typing import Any, Generic, Protocol, TypeVar
 
 from bot.chat import BeforeSend, Outbound, PartState, SentPart
@@ -28,8 +29,8 @@ PATIENCE = timedelta(minutes=2)
 """The longest that a final text waits for its platform."""
 TYPING_PERIOD = timedelta(seconds=4.5)
 """Telegram keeps the typing sign for five seconds, Discord for ten."""
-BACK_OFF = (1.0, 2.0, 4.0)
-"""Seconds before each repetition of a request that did not arrive."""
+BACK_OFF = (1.0, 2.0, 4.0, 8.0)
+"""Seconds before each repetition of a request that did not arrive; the last one is repeated while the patience lasts."""
 
 
 class Wait(Exception):
@@ -296,7 +297,7 @@ class PacedReply(Generic[P]):
         Raises:
             Refused: the platform will never do it.
         """
-        pauses = iter(BACK_OFF)
+        pauses = chain(BACK_OFF, repeat(BACK_OFF[-1]))
         while self._free_at <= self._deadline:
             await self._sleep_until(lambda: self._free_at)
             try:
@@ -307,7 +308,5 @@ class PacedReply(Generic[P]):
             except Wait as wait:
                 self._block(wait.seconds)
             except Unreachable:
-                if (pause := next(pauses, None)) is None:
-                    break
-                self._block(pause)
+                self._block(next(pauses))
         return PartState.FAILED

@@ -27,7 +27,8 @@ async def play() -> AsyncIterator[Play]:
     [
         ([Unreachable()], [SENT], ["send"] * 2),
         ([Unreachable()] * 3, [SENT], ["send"] * 4),
-        ([Unreachable()] * 4, [FAILED], ["send"] * 4),
+        ([Unreachable()] * 17, [SENT], ["send"] * 18),
+        ([Unreachable()] * 99, [FAILED], ["send"] * 18),
         ([Wait(60)], [SENT], ["send"] * 2),
         ([Wait(60), Wait(50)], [SENT], ["send"] * 3),
         ([Wait(60), Wait(61)], [FAILED], ["send"] * 2),
@@ -46,7 +47,7 @@ async def test_the_final_text_is_insisted_on_within_the_patience(
 async def test_repetitions_keep_growing_distances(play: Play) -> None:
     play.stage.faults["send"] = [Unreachable()] * 4
     await play.finish(play.open_reply(), "Hello")
-    assert play.stage.times("send") == [0, 1, 3, 7]
+    assert play.stage.times("send") == [0, 1, 3, 7, 15]
 
 
 async def test_T14_an_uncertain_part_is_never_sent_again_and_the_rest_follows(play: Play) -> None:

@@ -71,8 +71,8 @@ class TurnOpener:
         return self._turn(tx, self._read(tx, session, session.conversation_id, (), next_position(tx)), asker)
 
     def _open(self, tx: Tx, request: TurnRequest) -> Turn | None:
-        session = sessions.session_by_id(tx, request.session_id)
-        if session.conversation_id is None:
+        session = sessions.session_for(tx, request.session_id, request.message_id)
+        if session is None or session.conversation_id is None:
             return None
         if request.message_id is None:
             reply = replies.last_reply(tx, session.conversation_id)

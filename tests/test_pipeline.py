@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
 
 from bot.app import App
-from bot.chat import InboundKind, PartState, Quote
+from bot.chat import ChannelRef, InboundKind, PartState, Quote, Visibility
 from bot.llm.model import ModelRequest, ModelUnreachable, Role
 from bot.store.tables import messages
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
@@ -289,6 +290,50 @@ async def test_S16_a_reply_that_may_have_been_seen_is_never_sent_again(make_app:
         lambda tx: tx.execute(select(messages.c.state).where(messages.c.kind == "reply")).scalars().all()
     )
     assert (model.requests, states) == ([], ["uncertain"])
+
+
+OLD = ChannelRef(platform="fake", place="-4", visibility=Visibility.PRIVATE)
+NEW = ChannelRef(platform="fake", place="-100", visibility=Visibility.PRIVATE)
+
+
+async def migrate(app: App) -> None:
+    await app.pipeline.deliver(replace(make_inbound(channel=OLD, kind=InboundKind.MIGRATION), migrated_to=NEW))
+
+
+async def test_T09_a_group_that_moves_takes_its_story_along(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound("remember me", channel=OLD, mentions_me=True))
+    await settle(app)
+    await migrate(app)
+    await migrate(app)
+    await app.pipeline.deliver(make_inbound("well?", channel=NEW, mentions_me=True))
+    await settle(app)
+    assert history(model.requests[-1]) == [
+        ("user", "Alice: remember me"),
+        ("assistant", "ok"),
+        ("user", "Alice: well?"),
+    ]
+
+
+async def test_T23_turns_of_the_new_place_are_answered_when_it_is_merged_with_the_old_one(make_app: MakeApp) -> None:
+    gate = asyncio.Event()
+    model, adapter = ScriptedModel([Reply(text="running", hold=gate), "waiting"]), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("long ago", channel=OLD, author=BOB))
+    await app.pipeline.deliver(make_inbound("A?", channel=NEW, mentions_me=True))
+    await model.wait_for(1)
+    await app.pipeline.deliver(make_inbound("B?", channel=NEW, author=BOB, mentions_me=True))
+    await migrate(app)
+    gate.set()
+    await settle(app)
+    await app.pipeline.deliver(make_inbound("and?", channel=NEW, mentions_me=True))
+    await settle(app)
+    assert adapter.texts[:2] == ["running", "waiting"]
+    told = str(history(model.requests[-1]))
+    assert all(text in told for text in ("long ago", "A?", "running", "B?", "waiting", "and?"))
+    rows = await app.core.db.read(lambda tx: tx.execute(select(messages.c.session_id, messages.c.place_key)).all())
+    assert {tuple(row) for row in rows} == {(1, NEW.place_key)}
 
 
 async def test_T14_an_uncertain_part_makes_the_reply_uncertain_and_answered(make_app: MakeApp) -> None:

@@ -21,7 +21,17 @@ from bot.store.conversations import (
 )
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow, session_by_id
-from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, conversations, messages, sent_parts
+from bot.store.tables import (
+    ADDRESSED,
+    UNANSWERED,
+    MessageKind,
+    ReplyState,
+    Standing,
+    conversations,
+    messages,
+    sent_parts,
+    sessions,
+)
 from bot.store.window import LIVE, read_burst
 
 
@@ -41,6 +51,12 @@ class NewReply:
 
 # Statements of the hot path are made once: building one costs more than running it.
 _INSERT = insert(messages)
+# Where a conversation is told now: its place may have moved while the model was thinking (T23).
+_SPOT = (
+    select(sessions.c.id, sessions.c.place_key)
+    .join(conversations, conversations.c.session_id == sessions.c.id)
+    .where(conversations.c.id == bindparam("conversation_id"))
+)
 _INSERT_PART = insert(sent_parts)
 _SETTLE = update(messages).where(messages.c.id == bindparam("reply_id"))
 _ANSWERED = update(messages).where(
@@ -51,12 +67,13 @@ _ANSWERED = update(messages).where(
 def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
     """Insert the reply row and mark its burst answered: the transaction before the first visible request (R2, S16)."""
     reply_id = next_position(tx)
+    spot = tx.execute(_SPOT, {"conversation_id": new.conversation_id}).one()
     row = {
         "id": reply_id,
-        "session_id": new.session.id,
+        "session_id": spot.id,
         "conversation_id": new.conversation_id,
         "position": new.position,
-        "place_key": new.session.channel.place_key,
+        "place_key": spot.place_key,
         "visibility": new.session.channel.visibility.value,
         "author_name": new.persona_name,
         "persona_id": new.persona_id,

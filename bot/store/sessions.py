@@ -27,6 +27,11 @@ class SessionRow:
 # Statements of the hot path are made once: building one costs more than running it.
 _BY_KEY = select(sessions).where(sessions.c.key == bindparam("key"))
 _BY_ID = select(sessions).where(sessions.c.id == bindparam("id"))
+_BY_MESSAGE = (
+    select(sessions)
+    .join(messages, messages.c.session_id == sessions.c.id)
+    .where(messages.c.id == bindparam("message_id"))
+)
 _TOUCH = update(sessions).where(sessions.c.id == bindparam("touched"))
 _OVERRIDES = select(overrides.c.scope, overrides.c.scope_key, overrides.c.name, overrides.c.value).where(
     overrides.c.scope_key.in_(bindparam("keys", expanding=True))
@@ -71,6 +76,17 @@ def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
 def session_by_id(tx: Tx, session_id: int) -> SessionRow:
     """A session that is known to exist."""
     return _session(tx.execute(_BY_ID, {"id": session_id}).one())
+
+
+def session_for(tx: Tx, session_id: int, message_id: int | None) -> SessionRow | None:
+    """The session that a waiting turn means, also when it has been merged into another one since (T23): a message
+    knows where it belongs now. `None` when there is no message to ask.
+    """
+    if message_id is None:
+        row = tx.execute(_BY_ID, {"id": session_id}).first()
+    else:
+        row = tx.execute(_BY_MESSAGE, {"message_id": message_id}).first()
+    return _session(row) if row else None
 
 
 def _session(row: Row[tuple[object, ...]]) -> SessionRow:

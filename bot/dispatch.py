@@ -123,6 +123,8 @@ class _Slot:
     started: float
     restarts: int = 0
     restart_with: TurnRequest | None = None
+    replaced: list[TurnRequest] = field(default_factory=list)
+    """Whose turns gave way to a restart. It answers them too, as a rule; not so when its own message is deleted."""
     turn: asyncio.Task[None] | None = None
     waiting: deque[TurnRequest] = field(default_factory=deque)
 
@@ -159,6 +161,7 @@ class Dispatcher:
         return (
             slot.request.author_key == request.author_key
             and slot.request.message_id is not None
+            and slot.request.reply_handle is None  # a command whose caller waits for this very turn
             and request.message_id is not None
             and not slot.waiting
             and not slot.control.has_shown
@@ -174,9 +177,10 @@ class Dispatcher:
                 slot.turn = self._tasks.spawn("turn", self._run_turn(slot.request, slot.control))
                 await asyncio.wait({slot.turn})
                 if slot.restart_with is not None:
+                    slot.replaced.append(slot.request)
                     slot.request, slot.restart_with = slot.restart_with, None
-                elif slot.waiting and not self._closing:
-                    slot.request, slot.started, slot.restarts = slot.waiting.popleft(), self._clock(), 0
+                elif (following := self._following(slot)) is not None:
+                    slot.request, slot.started, slot.restarts = following, self._clock(), 0
                 else:
                     return
                 slot.control = TurnControl(self._tasks)
@@ -184,6 +188,13 @@ class Dispatcher:
             del self._slots[session_id]
             if not self._slots:
                 self._idle.set()
+
+    def _following(self, slot: _Slot) -> TurnRequest | None:
+        if self._closing:
+            return None
+        slot.waiting.extendleft(reversed(slot.replaced))
+        slot.replaced.clear()
+        return slot.waiting.popleft() if slot.waiting else None
 
     def interrupt(self, session_id: int, why: Interruption) -> bool:
         """Interrupt the running turn of a session; false when none runs. Turns that wait have theirs."""

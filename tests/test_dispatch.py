@@ -117,7 +117,8 @@ async def test_fragments_restart_a_turn_at_most_twice_and_the_rest_waits(turns: 
     await turns.wait_for(1, 2, 3)
     turns.ask(4)
     assert turns.dispatcher.waiting_count(1) == 1
-    assert await turns.finish() == ["1 restart", "2 restart", "3 answered", "4 answered"]
+    ended = await turns.finish()
+    assert [turn for turn in ended if turn[0] not in "12"] == ["3 answered", "4 answered"]
     assert MAX_RESTARTS == 2
 
 
@@ -127,7 +128,28 @@ async def test_fragments_that_come_together_restart_it_with_the_newest(turns: Tu
     turns.ask(2)
     turns.ask(3)
     await turns.wait_for(1, 3)
-    assert await turns.finish() == ["1 restart", "3 answered"]
+    assert (await turns.finish())[:2] == ["1 restart", "3 answered"]
+
+
+async def test_what_a_restart_replaced_has_its_turn_after_it(turns: Turns) -> None:
+    """The fragment that restarted it may be deleted by then, or belong to another burst."""
+    turns.ask(1)
+    await turns.wait_for(1)
+    turns.ask(2)
+    await turns.wait_for(1, 2)
+    turns.ask(3)
+    await turns.wait_for(1, 2, 3)
+    turns.ask(4, "b")
+    ended = await turns.finish()
+    assert ended == ["1 restart", "2 restart", "3 answered", "1 answered", "2 answered", "4 answered"]
+
+
+async def test_a_command_that_waits_for_its_turn_is_not_restarted_by_a_message(turns: Turns) -> None:
+    request = TurnRequest(session_id=1, author_key="a", message_id=1, reply_handle=object())
+    turns.dispatcher.request_turn(request, burst_ms=0)
+    await turns.wait_for(1)
+    turns.ask(2)
+    assert await turns.finish() == ["1 answered", "2 answered"]
 
 
 @pytest.mark.parametrize(("seconds", "restarts"), [(0.999, True), (1.0, False)])
@@ -137,7 +159,7 @@ async def test_fragments_restart_only_within_the_time_of_a_burst(turns: Turns, s
     turns.now = seconds
     turns.ask(2)
     assert turns.dispatcher.waiting_count(1) == (not restarts)
-    assert await turns.finish() == ["1 restart" if restarts else "1 answered", "2 answered"]
+    assert (await turns.finish())[:2] == ["1 restart" if restarts else "1 answered", "2 answered"]
 
 
 async def test_the_time_of_a_burst_runs_from_its_first_fragment(turns: Turns) -> None:
@@ -160,7 +182,7 @@ async def test_a_turn_that_waited_has_restarts_of_its_own(turns: Turns) -> None:
     first.set()
     await turns.wait_for(1, 2)
     turns.ask(3)
-    assert await turns.finish() == ["1 answered", "2 restart", "3 answered"]
+    assert (await turns.finish())[:3] == ["1 answered", "2 restart", "3 answered"]
 
 
 async def test_nothing_restarts_what_has_been_shown_what_others_wait_behind_or_what_goes_on(turns: Turns) -> None:

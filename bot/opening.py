@@ -18,10 +18,14 @@ from bot.store.conversations import conversation_by_id, next_position
 from bot.store.database import Database, Tx
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
-from bot.turn import Asker, Turn
+from bot.turn import Asker, Cuts, Turn
 
 OVERREAD = 1.25
 """How much more history than fits is read, so that pruning sees that there is more and makes room in one step."""
+
+
+_Basis = tuple[str, int, int]
+"""Model, budget and HISTORY_LIMIT. What was left out for one basis may have room in another."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -36,7 +40,7 @@ class _Read:
 
 
 class TurnOpener:
-    """Makes frozen `Turn`s. `starts` remembers per conversation from where its last prompt began (sticky pruning)."""
+    """Makes frozen `Turn`s, and remembers per conversation what its last prompt left out (sticky pruning)."""
 
     def __init__(
         self,
@@ -54,7 +58,12 @@ class TurnOpener:
         self._db, self._settings, self._resolver, self._library = db, settings, resolver, library
         self._models, self._catalogue, self._tokens = models, catalogue, tokens
         self._bot_name, self._now = bot_name, now
-        self.starts: dict[int, int] = {}
+        self._cuts: dict[int, tuple[_Basis, Cuts]] = {}
+
+    def remember(self, turn: Turn, cuts: Cuts) -> None:
+        """Let the conversation's next turns leave out the same, as long as model and budget are this turn's."""
+        basis = (turn.model, turn.budget, turn.settings.values.history_limit)
+        self._cuts[turn.conversation_id] = (basis, cuts)
 
     async def open(self, request: TurnRequest) -> Turn | None:
         """The turn for a request; `None` when its message has been answered, deleted or undone (R2)."""
@@ -94,14 +103,16 @@ class TurnOpener:
         size = min(filter(None, (limits.context_window, read.settings.values.context_tokens)))
         reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
         budget = prompt_budget(self._settings, size, reserve)
+        limit = read.settings.values.history_limit
+        cuts = self._cuts_for(read, (model, budget, limit))
         history = window.read_window(
             tx,
             read.session.id,
             read.conversation_id,
             up_to=read.position,
             room=int(budget / self._tokens.factor(model) * OVERREAD),
-            start=self._start(read),
-            limit=read.settings.values.history_limit,
+            start=cuts.start,
+            limit=limit and limit + 1,  # one more than wanted, so that pruning sees that there is more
             burst=read.burst,
         )
         said = next((row for row in reversed(history) if row.author_key == asker.key), None)
@@ -125,12 +136,16 @@ class TurnOpener:
             continues=continues,
             is_greeted=read.is_greeted,
             now=self._now(),
+            cuts=cuts,
         )
 
-    def _start(self, read: _Read) -> int:
-        """Where the conversation's last prompt began, unless this turn goes back behind it (/undo, then /retry)."""
-        start = self.starts.get(read.conversation_id, 0)
-        return start if start <= (read.burst[0] if read.burst else read.position) else 0
+    def _cuts_for(self, read: _Read, basis: _Basis) -> Cuts:
+        """What the conversation's last prompt left out, unless that was another budget's or another model's, or this
+        turn goes back behind it (/undo, then /retry).
+        """
+        made_for, cuts = self._cuts.get(read.conversation_id, (basis, Cuts()))
+        first = read.burst[0] if read.burst else read.position
+        return cuts if made_for == basis and cuts.start <= first else Cuts()
 
     def _read(self, tx: Tx, session: SessionRow, conversation_id: int, burst: tuple[int, ...], position: int) -> _Read:
         conversation = conversation_by_id(tx, conversation_id)

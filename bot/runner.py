@@ -131,13 +131,15 @@ class TurnRunner:
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             run.is_retry = True
-            if error.given and not turn.images:
-                self.tokens.learn(turn.model, int(prompt.tokens / factor), error.given)
+            is_lesson = bool(error.given) and not turn.images
+            if error.given and is_lesson:
+                self.tokens.learn(turn.model, prompt.counted, error.given)
             budget, factor = self._smaller_budget(run, prompt, error), self.tokens.factor(turn.model)
             prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
             await self.agent.answer(turn, prompt, run.answer, stream.update)
-        if prompt.dropped:
-            self.opener.starts[turn.conversation_id] = prompt.start
+            if is_lesson:
+                return prompt  # the next one fits by what was learned, and need not be as short as this
+        self.opener.remember(turn, prompt.cuts)
         return prompt
 
     def _smaller_budget(self, run: _Run, refused: Prompt, error: ContextTooLong) -> int:
@@ -169,7 +171,7 @@ class TurnRunner:
                 remedy="raise the server's context length, or set the provider's CONTEXT_WINDOW to it",
             )
             return
-        self.tokens.learn(model, int(prompt.tokens / self.tokens.factor(model)), first.usage.input_tokens)
+        self.tokens.learn(model, prompt.counted, first.usage.input_tokens)
 
     async def _fail(self, run: _Run, stream: ReplyStream, kind: str) -> None:
         """Tell people that there is no answer; what was shown before stays, marked as cut."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from bot.llm.catalogue import ModelLimits
@@ -20,6 +21,16 @@ class Asker:
     name: str
     locale: str | None = None
     is_bot: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cuts:
+    """What a conversation's last request left out. The next ones leave it out as well, until they must cut again."""
+
+    start: int = 0
+    """The position before which nothing is sent."""
+    shortened: Mapping[int, int] = field(default_factory=dict)
+    """How many characters are sent of a message that is too long, by its id."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,6 +61,7 @@ class Turn:
     is_greeted: bool
     """Whether the persona has said its greeting in this conversation."""
     now: datetime
+    cuts: Cuts = Cuts()
 
     @property
     def is_group(self) -> bool:

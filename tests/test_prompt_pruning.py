@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+import re
+from dataclasses import replace
 
-from bot.prompt.build import Prompt, PromptBuilder
-from bot.prompt.sections import Section
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.overrides import SessionSettings
+from bot.prompt.build import NoRoom, Prompt, PromptBuilder
+from bot.prompt.pruning import MESSAGE_OVERHEAD_TOKENS, REFILL_RATIO
+from bot.prompt.sections import Section, Slot
+from bot.settings import PlaceSettings
+from bot.store.tables import MessageKind
 from bot.testing import make_row, make_turn
 from bot.turn import Turn
 
@@ -14,8 +23,19 @@ def words(text: str) -> int:
     return len(text.split())
 
 
-async def build(turn: Turn, *sections: Section, factor: float = 1.0, **how: Any) -> Prompt:
-    return await PromptBuilder(sections=sections, count=words, section_timeout_ms=0).build(turn, factor=factor, **how)
+def section(text: str) -> Section:
+    async def build(_turn: Turn) -> str | None:
+        return text
+
+    return Section(name="a", slot=Slot.STABLE, build=build)
+
+
+async def build(
+    turn: Turn, *sections: Section, factor: float = 1.0, budget: int | None = None, retry_budget: int | None = None
+) -> Prompt:
+    turn = turn if budget is None else replace(turn, budget=budget)
+    builder = PromptBuilder(sections=sections, count=words, section_timeout_ms=0)
+    return await builder.build(turn, factor=factor, budget=retry_budget)
 
 
 async def test_the_whole_burst_is_kept_with_what_was_said_in_between() -> None:
@@ -23,3 +43,85 @@ async def test_the_whole_burst_is_kept_with_what_was_said_in_between() -> None:
     turn = make_turn(*rows, burst=(3, 4, 6))
     prompt = await build(turn, budget=4 * 30)
     assert [message.text[0] for message in prompt.messages] == ["3", "4", "5", "6"]
+
+
+LONG = " ".join(f"w{number}" for number in range(5_000))
+
+
+def last_line(prompt: Prompt) -> str:
+    return prompt.messages[-1].text
+
+
+async def test_a_message_larger_than_the_room_is_shortened_to_its_beginning_and_its_end_with_a_note() -> None:
+    text = f"what is this? {LONG} [end of file]"
+    prompt = await build(make_turn(make_row("old"), make_row(text)), section("who you are"), budget=800)
+    assert prompt.messages[0].text == "who you are"
+    line = last_line(prompt)
+    assert line.startswith("what is this? w0 w1 ")
+    assert line.endswith(" w4999 [end of file]")
+    (left_out,) = re.findall(r"\n\[(\d+) characters left out\]\n", line)
+    assert len(line) == len(text) - int(left_out) + len(f"\n[{left_out} characters left out]\n")
+    assert 0.6 * 800 < prompt.tokens <= REFILL_RATIO * 800 + 10
+
+
+async def test_of_a_burst_the_small_messages_stay_whole_and_the_large_ones_share_what_is_left() -> None:
+    rows = [make_row(text) for text in (LONG, "look at this", LONG, "what do you say?")]
+    prompt = await build(make_turn(*rows, burst=tuple(row.id for row in rows)), budget=2_000)
+    first, look, third, question = (message.text for message in prompt.messages)
+    assert (look, question) == ("look at this", "what do you say?")
+    assert first == third
+    assert 500 < words(first) < 750
+
+
+async def test_of_a_flood_in_a_small_window_the_oldest_go_and_what_is_left_can_be_read() -> None:
+    rows = [make_row(f"m{number} " + "word " * 40) for number in range(100)]
+    prompt = await build(make_turn(*rows, burst=tuple(row.id for row in rows)), budget=1_000)
+    assert prompt.tokens <= 1_000
+    assert 10 < len(prompt.messages) < 100
+    assert last_line(prompt).startswith("m99 word word")
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(1, 400), min_size=1, max_size=8), st.integers(150, 900), st.integers(1, 4))
+async def test_whatever_people_send_the_request_fits(sizes: list[int], budget: int, asked: int) -> None:
+    rows = [make_row(" ".join(["word"] * size)) for size in sizes]
+    turn = make_turn(*rows, burst=tuple(row.id for row in rows[-asked:]))
+    prompt = await build(turn, budget=budget)
+    assert prompt.tokens <= budget
+    assert prompt.tokens == sum(words(message.text) + MESSAGE_OVERHEAD_TOKENS for message in prompt.messages)
+
+
+async def test_the_next_request_shortens_the_same_message_the_same_way() -> None:
+    file, answer = make_row(f"what is this? {LONG}"), make_row("a list", kind=MessageKind.REPLY, conversation_id=1)
+    turn = make_turn(file, budget=2_000)
+    first = await build(turn)
+    answer = replace(answer, position=file.position)
+    later = make_turn(file, answer, make_row("which words?"), budget=2_000, cuts=first.cuts)
+    second = await build(later)
+    assert second.messages[0] == first.messages[0]
+    assert [message.text for message in second.messages[1:]] == ["a list", "which words?"]
+    assert second.cuts == first.cuts
+
+
+async def test_a_persona_that_leaves_no_room_is_an_error_that_shows_the_sum() -> None:
+    turn = make_turn(make_row(LONG), persona_name="Mira", window=4096, reserve=512, budget=3072)
+    with pytest.raises(NoRoom) as caught:
+        await build(turn, section("card " * 1_500), factor=2)
+    for figure in ("'Mira'", "3,012", "3,072", "4,096", "512", "CONTEXT_TOKENS"):
+        assert figure in str(caught.value)
+    assert (await build(make_turn(make_row("hi"), budget=20), section("card"))).tokens <= 20
+
+
+async def test_the_one_retry_is_tried_however_small_the_window_that_the_server_named() -> None:
+    prompt = await build(make_turn(make_row(f"the question {LONG}")), section("card"), retry_budget=-900)
+    assert last_line(prompt).startswith("the question w0")
+
+
+async def test_a_history_limit_cuts_once_for_several_turns_and_tells_what_it_left_out() -> None:
+    rows = [make_row(str(number)) for number in range(9)]
+    limited = SessionSettings(values=PlaceSettings(history_limit=8), chain={})
+    prompt = await build(make_turn(*rows, settings=limited))
+    assert [message.text for message in prompt.messages] == list("345678")
+    assert (prompt.dropped, prompt.cuts.start) == (3, rows[3].position)
+    full = await build(make_turn(*rows[1:], settings=limited))
+    assert (len(full.messages), full.dropped) == (8, 0)

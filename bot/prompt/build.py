@@ -8,40 +8,52 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 
 import structlog
 
-from bot.llm.model import Image, ModelMessage, Role, ToolCall, ToolSpec
-from bot.prompt.lines import group_history, is_own_word, line_of, prefix_of
-from bot.prompt.pruning import keep_newest
+from bot.llm.model import Image, ModelError, ModelMessage, Role, ToolCall, ToolSpec
+from bot.prompt.lines import is_own_word, line_of
+from bot.prompt.pruning import MESSAGE_OVERHEAD_TOKENS, fit
 from bot.prompt.sections import Section, Slot
 from bot.store.tables import MessageKind
-from bot.store.window import WindowRow
-from bot.turn import Turn
+from bot.store.window import ImageRow, WindowRow
+from bot.turn import Cuts, Turn
 
 log = structlog.get_logger(__name__)
-
-MESSAGE_OVERHEAD_TOKENS = 6
-"""What role markers and separators cost per message (OpenAI's documentation counts 3 to 4; templates vary)."""
 
 COUNTS_KEPT = 1_024
 """Texts whose count is remembered: sections, names and quotes come again with every turn of a conversation."""
 
-IMAGE_TOKENS = 800
-"""Estimate for one image of ordinary size at the usual detail."""
+SMALLEST_ROOM = 128
+"""Tokens that must be left for what people say; with less there is no talking."""
+
+
+class NoRoom(ModelError):
+    """The persona, the rules and the tools leave no room in the window: the operator must change one of them."""
+
+    kind = "no-room"
+
+    def __init__(self, turn: Turn, *, sections: int, tools: int) -> None:
+        problem = (
+            f"persona {turn.persona_name!r} and rules ({sections:,} tokens) with tools ({tools:,}) leave no room in "
+            f"the {turn.budget:,} tokens that a prompt may fill (window {turn.window:,}, of which {turn.reserve:,} are "
+            "for the answer, the rest for safety)."
+        )
+        super().__init__(turn.model, problem, "Take a shorter card, a larger CONTEXT_TOKENS or CONTEXT_WINDOW.")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
-    """The messages of a request, and what they are estimated to cost."""
+    """The messages of a request, and what they cost: `counted` as we count, `tokens` as the model presumably does."""
 
     messages: tuple[ModelMessage, ...]
+    counted: int
     tokens: int
     dropped: int
     """History messages that did not fit; they stay in the store."""
-    start: int
-    """Position of the oldest message taken; the next prompt starts no earlier."""
+    cuts: Cuts
+    """What the next prompts of the conversation leave out as well."""
 
 
 class PromptBuilder:
@@ -56,6 +68,9 @@ class PromptBuilder:
     ) -> Prompt:
         """The prompt of a turn. `factor` is the model's safety factor; `budget` replaces the turn's when that was too
         much for the server (M17).
+
+        Raises:
+            NoRoom: what does not depend on the talk fills the budget.
         """
         texts = await asyncio.gather(*(self._section(section, turn) for section in self._sections))
         stable, tail = (
@@ -64,29 +79,29 @@ class PromptBuilder:
             )
             for slot in Slot
         )
-        units = group_history(turn.history)
-        fixed = [text for text in (stable, tail, *(str(tool.parameters) + tool.description for tool in tools)) if text]
-        fixed_tokens = sum(self._count(text) + MESSAGE_OVERHEAD_TOKENS for text in fixed) + IMAGE_TOKENS * len(
-            turn.images
-        )
-        room = int((turn.budget if budget is None else budget) / factor) - fixed_tokens
-        cost = partial(self._unit_tokens, turn)
-        kept = keep_newest(units, room, cost=cost, asked=_asked(units, turn))
-        history = [_message(row, turn) for unit in kept for row in unit]
+        section_tokens = self._fixed_tokens(stable, tail)
+        tool_tokens = self._fixed_tokens(*(str(tool.parameters) + tool.description for tool in tools))
+        room = int((turn.budget if budget is None else budget) / factor) - section_tokens - tool_tokens
+        if budget is not None:
+            room = max(room, SMALLEST_ROOM)  # the server's own words about its window may be wrong, so try
+        elif room < SMALLEST_ROOM and turn.history and room < turn.history[-1].tokens + MESSAGE_OVERHEAD_TOKENS:
+            raise NoRoom(turn, sections=int(section_tokens * factor), tools=int(tool_tokens * factor))
+        fitted = fit(turn, room, self._count)
+        counted = section_tokens + tool_tokens + fitted.tokens
         system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
-        # Many servers refuse a system message after the first; volatile text goes as a note in the last user message.
-        messages = (*system, *_with_tail(history, tail))
-        used = fixed_tokens + sum(map(cost, kept))
-        start = kept[0][0].position if kept else turn.position
-        dropped = sum(map(len, units[: len(units) - len(kept)]))
-        return Prompt(messages=messages, tokens=int(used * factor), dropped=dropped, start=start)
+        history = [_message(row, turn, fitted.images) for unit in fitted.units for row in unit]
+        return Prompt(
+            # Many servers refuse a system message after the first; volatile text goes as a note in the last user
+            # message.
+            messages=(*system, *_with_tail(history, tail)),
+            counted=counted,
+            tokens=int(counted * factor),
+            dropped=fitted.dropped,
+            cuts=fitted.cuts,
+        )
 
-    def _unit_tokens(self, turn: Turn, unit: Sequence[WindowRow]) -> int:
-        return sum(self._row_tokens(turn, row) for row in unit)
-
-    def _row_tokens(self, turn: Turn, row: WindowRow) -> int:
-        prefix = "" if is_own_word(row, turn.conversation_id) else prefix_of(row, turn.is_group)
-        return row.tokens + (self._count(prefix) if prefix else 0) + MESSAGE_OVERHEAD_TOKENS
+    def _fixed_tokens(self, *texts: str) -> int:
+        return sum(self._count(text) + MESSAGE_OVERHEAD_TOKENS for text in texts if text)
 
     async def _section(self, section: Section, turn: Turn) -> str | None:
         limit = self._section_timeout_ms / 1000 if self._section_timeout_ms else None
@@ -99,13 +114,7 @@ class PromptBuilder:
         return None
 
 
-def _asked(units: Sequence[Sequence[WindowRow]], turn: Turn) -> int:
-    """How many of the last units hold what is answered: the burst, and what was said in between."""
-    first = turn.burst[0] if turn.burst else turn.position
-    return max(1, sum(unit[0].position >= first for unit in units))
-
-
-def _message(row: WindowRow, turn: Turn) -> ModelMessage:
+def _message(row: WindowRow, turn: Turn, images: Sequence[ImageRow]) -> ModelMessage:
     if row.tool_calls:
         calls = tuple(ToolCall(**call) for call in row.tool_calls)
         return ModelMessage(role=Role.ASSISTANT, text=row.text, tool_calls=calls)
@@ -113,11 +122,12 @@ def _message(row: WindowRow, turn: Turn) -> ModelMessage:
         return ModelMessage(role=Role.TOOL, text=row.text, tool_call_id=row.tool_call_id, name=row.tool_name)
     if is_own_word(row, turn.conversation_id):
         return ModelMessage(role=Role.ASSISTANT, text=row.text)
-    images = (image for image in turn.images if image.message_id == row.id)
     return ModelMessage(
         role=Role.USER,
         text=line_of(row, turn.is_group),
-        images=tuple(Image(media_type=image.media_type, data=image.data) for image in images),
+        images=tuple(
+            Image(media_type=image.media_type, data=image.data) for image in images if image.message_id == row.id
+        ),
     )
 
 

@@ -156,3 +156,17 @@ async def test_a_start_closes_what_is_too_old_and_answers_the_rest(make_app: Mak
     await app.dispatcher.idle()
     open_still = select(func.count()).where(messages.c.addressed, messages.c.answered_by.is_(None))
     assert await db.read(lambda tx: tx.execute(open_still).scalar()) == 0
+
+
+async def test_a_retry_asks_for_the_whole_burst_also_when_its_middle_was_deleted_since(db: Database) -> None:
+    def act(tx: Tx) -> tuple[int, ...]:
+        story = Story(tx)
+        burst = [story.say(text, addressed=True) for text in ("one", "two", "three")]
+        story.answer("to all", *burst)
+        tx.execute(update(messages).where(messages.c.text == "two").values(deleted_at=NOW))
+        last = replies.last_reply(tx, story.conversation)
+        assert last is not None
+        replies.supersede(tx, last)
+        return window.read_burst(tx, story.session.id, last.burst[-1])
+
+    assert await db.run(act) == (1, 3)

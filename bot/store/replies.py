@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, bindparam, insert, select, update
+from sqlalchemy import ColumnElement, Row, and_, bindparam, exists, insert, select, update
 
 from bot.chat import PartState, SentPart
 from bot.llm.model import ToolCall
@@ -22,7 +22,6 @@ from bot.store.conversations import (
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import (
-    ADDRESSED,
     UNANSWERED,
     MessageKind,
     ReplyState,
@@ -228,22 +227,21 @@ class LastReply:
 def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
     """The newest live answer, failed ones included; greetings answer nobody and are not meant."""
     conversation = tx.execute(select(conversations).where(conversations.c.id == conversation_id)).one()
-    here = messages.c.session_id == conversation.session_id
+    asked = messages.alias()
     answer = tx.execute(
         select(messages)
         .where(
             messages.c.conversation_id == conversation_id,
             messages.c.kind.in_((MessageKind.REPLY.value, MessageKind.NOTICE.value)),
-            messages.c.id.in_(select(messages.c.answered_by).where(messages.c.addressed, here)),
+            exists().where(asked.c.answered_by == messages.c.id, asked.c.addressed),
             LIVE,
         )
         .order_by(messages.c.position.desc(), messages.c.id.desc())
+        .limit(1)
     ).first()
     if answer is None:
         return None
-    burst = tx.execute(
-        select(messages).where(messages.c.answered_by == answer.id, messages.c.addressed, here).order_by(messages.c.id)
-    ).all()
+    burst = tx.execute(select(messages).where(*_its_burst(answer.id)).order_by(messages.c.id)).all()
     parts = (
         select(sent_parts.c.platform_message_id)
         .where(sent_parts.c.message_id.in_(select(messages.c.id).where(_with_continuations(answer))))
@@ -267,7 +265,8 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
 def supersede(tx: Tx, reply: LastReply) -> None:
     """Take a reply out of every prompt and let its burst be answered again, at the same position."""
     _set_standing(tx, reply, Standing.SUPERSEDED)
-    tx.execute(update(messages).where(messages.c.id.in_(reply.burst)).values(answered_by=None))
+    # What was deleted since as well: an answered message in between would part the rest of the burst.
+    tx.execute(update(messages).where(*_its_burst(reply.id)).values(answered_by=None))
     raise_generation(tx, reply.conversation_id)
 
 
@@ -280,9 +279,15 @@ def undo(tx: Tx, reply: LastReply) -> None:
 
 def _set_standing(tx: Tx, reply: LastReply, standing: Standing) -> None:
     row = tx.execute(select(messages).where(messages.c.id == reply.id)).one()
-    ids = select(messages.c.id).where(_with_continuations(row))
-    its_tools = (messages.c.kind == MessageKind.TOOL.value) & messages.c.answered_by.in_(ids)
-    tx.execute(update(messages).where(messages.c.id.in_(ids) | its_tools).values(standing=standing.value))
+    ids = tx.execute(select(messages.c.id).where(_with_continuations(row))).scalars().all()
+    its_tools = (messages.c.kind == MessageKind.TOOL.value, messages.c.answered_by.in_(ids))
+    for rows in ((messages.c.id.in_(ids),), its_tools):
+        tx.execute(update(messages).where(*rows).values(standing=standing.value))
+
+
+def _its_burst(reply_id: int) -> tuple[ColumnElement[bool], ...]:
+    """The messages that a reply answered; its tool rounds refer to it as well."""
+    return messages.c.answered_by == reply_id, messages.c.addressed
 
 
 def _with_continuations(answer: Row[Any]) -> ColumnElement[bool]:

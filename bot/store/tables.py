@@ -92,6 +92,7 @@ KNOWN_TO_PLATFORM = text("platform_message_id IS NOT NULL")
 # SQLite takes a partial index only for a condition that is written like the index's own, so both use these.
 ADDRESSED = text("addressed")
 UNANSWERED = text("addressed AND answered_by IS NULL")
+ANSWERED = text("answered_by IS NOT NULL")
 
 
 def _time(*, nullable: bool = True) -> Any:
@@ -158,6 +159,7 @@ class Message(SQLModel, table=True):
         ),
         Index("ix_message_addressed", "session_id", "id", sqlite_where=ADDRESSED),
         Index("ix_message_unanswered", "session_id", "id", sqlite_where=UNANSWERED),
+        Index("ix_message_answered_by", "answered_by", sqlite_where=ANSWERED),
         {"sqlite_autoincrement": True},
     )
 

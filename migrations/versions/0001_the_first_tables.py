@@ -172,6 +172,9 @@ def upgrade() -> None:
         batch_op.create_index(
             "ix_message_addressed", ["session_id", "id"], unique=False, sqlite_where=sa.text("addressed")
         )
+        batch_op.create_index(
+            "ix_message_answered_by", ["answered_by"], unique=False, sqlite_where=sa.text("answered_by IS NOT NULL")
+        )
         batch_op.create_index("ix_message_order", ["session_id", "position", "id"], unique=False)
         batch_op.create_index("ix_message_own", ["conversation_id", "position", "id"], unique=False)
         batch_op.create_index(
@@ -236,6 +239,7 @@ def downgrade() -> None:
         batch_op.drop_index("ix_message_unanswered", sqlite_where=sa.text("addressed AND answered_by IS NULL"))
         batch_op.drop_index("ix_message_own")
         batch_op.drop_index("ix_message_order")
+        batch_op.drop_index("ix_message_answered_by", sqlite_where=sa.text("answered_by IS NOT NULL"))
         batch_op.drop_index("ix_message_addressed", sqlite_where=sa.text("addressed"))
         batch_op.drop_index(batch_op.f("ix_message_author_key"))
 

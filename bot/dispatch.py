@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 import structlog
 
+from bot.chat import ChannelRef
 from bot.tasks import Tasks
 
 T = TypeVar("T")
@@ -111,9 +112,13 @@ class TurnRequest:
     reply_handle: object | None = None
     locale: str | None = None
     author_is_bot: bool = False
+    channel: ChannelRef | None = None
+    """Where somebody waits; `None` after a restart, when nobody is told that there will be no answer."""
 
 
 RunTurn = Callable[[TurnRequest, TurnControl], Coroutine[Any, Any, None]]
+TurnAway = Callable[[TurnRequest], Coroutine[Any, Any, None]]
+"""Takes back whatever told somebody that an answer is coming."""
 
 
 @dataclass(slots=True)
@@ -132,19 +137,21 @@ class _Slot:
 class Dispatcher:
     """Runs turns as background tasks. All methods are called from the event loop."""
 
-    def __init__(self, run_turn: RunTurn, tasks: Tasks, clock: Callable[[], float]) -> None:
-        self._run_turn = run_turn
+    def __init__(self, run_turn: RunTurn, turn_away: TurnAway, tasks: Tasks, clock: Callable[[], float]) -> None:
+        self._run_turn, self._turn_away = run_turn, turn_away
         self._tasks = tasks
         self._clock = clock
         self._slots: dict[int, _Slot] = {}
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
+        self._turned_away: set[asyncio.Task[None]] = set()
 
     def request_turn(self, request: TurnRequest, *, burst_ms: int) -> None:
         """Start a turn, restart the running one with a further fragment of its burst, or queue."""
         if self._closing:
-            return  # it is in the store, and is answered after the restart
+            self._put_off(request)
+            return
         slot = self._slots.get(request.session_id)
         if slot is None:
             self._idle.clear()
@@ -156,6 +163,10 @@ class Dispatcher:
             slot.control.interrupt(Interruption.RESTART)
         else:
             slot.waiting.append(request)
+
+    def _put_off(self, request: TurnRequest) -> None:
+        """The process ends first: the message is in the store, and is answered after the restart."""
+        self._turned_away.add(self._tasks.spawn("turn away", self._turn_away(request)))
 
     def _may_restart(self, slot: _Slot, request: TurnRequest, burst_ms: int) -> bool:
         return (
@@ -235,7 +246,8 @@ class Dispatcher:
         """Start nothing more; let running turns end within the grace, then interrupt them and wait for their end."""
         self._closing = True
         for slot in self._slots.values():
-            slot.waiting.clear()
+            while slot.waiting:
+                self._put_off(slot.waiting.popleft())
         try:
             await asyncio.wait_for(self._idle.wait(), grace_seconds)
         except TimeoutError:
@@ -244,3 +256,5 @@ class Dispatcher:
                 slot.restart_with = None
                 slot.control.interrupt(Interruption.SHUTDOWN)
             await self._idle.wait()
+        if self._turned_away:
+            await asyncio.wait(self._turned_away)

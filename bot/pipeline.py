@@ -244,6 +244,7 @@ class Pipeline:
             reply_handle=inbound.reply_handle,
             locale=inbound.author.locale,
             author_is_bot=inbound.author.is_bot,
+            channel=inbound.channel,
         )
         self.dispatcher.request_turn(request, burst_ms=heard.settings.values.burst_ms)
 

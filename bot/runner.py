@@ -52,9 +52,15 @@ class _Run:
     failure: str | None = None
     """How the last model call failed, for the ledger."""
 
+    @property
+    def is_begun(self) -> bool:
+        """Whether the reply has its row, or will have it at once; a fault of the database may pass."""
+        begun = self.begun
+        return begun is not None and not (begun.done() and (begun.cancelled() or begun.exception()))
+
     async def reply_id(self) -> int | None:
         """The reply's row; `None` while nothing has been shown."""
-        return await self.begun if self.begun else None
+        return await self.begun if self.begun and self.is_begun else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,14 +80,18 @@ class TurnRunner:
     count: Callable[[str], int]
 
     async def run(self, request: TurnRequest, control: TurnControl) -> None:
-        """Answer one burst."""
-        turn = await self.opener.open(request)
-        if turn is not None and await self._greet_once(turn):
-            turn = await self.opener.open(request)  # now with the greeting in its history
-        if turn is None:
+        """Answer one burst, or tell that it cannot be answered; where nothing is to be answered, say nothing."""
+        try:
+            turn = await self._open_turn(request)
+            if turn is None:
+                await self.turn_away(request)
+                return
+            run = _Run(turn, control)
+            stream = await self._open_reply(run, request)
+        except Exception as error:
+            log.error("turn.not_opened", session=request.session_id, exc_info=error)
+            await self._tell_unopened(request)
             return
-        run = _Run(turn, control)
-        stream = await self._open_reply(run, request)
         try:
             prompt = await control.guard(self._answer(run, stream))
         except Interrupted as interrupted:
@@ -96,6 +106,26 @@ class TurnRunner:
         else:
             await self._finish(run, stream, prompt)
 
+    async def turn_away(self, request: TurnRequest) -> None:
+        """Take back the sign that an answer to a command is coming (D10)."""
+        if request.channel is not None and request.reply_handle is not None:
+            adapter = self.adapters[request.channel.platform]
+            await (await adapter.open_reply(request.channel, handle=request.reply_handle)).discard()
+
+    async def _tell_unopened(self, request: TurnRequest) -> None:
+        if request.author_is_bot or request.channel is None:
+            return
+        reply_to = None if request.channel.is_dm else request.reply_to
+        adapter = self.adapters[request.channel.platform]
+        stream = await adapter.open_reply(request.channel, reply_to=reply_to, handle=request.reply_handle)
+        await stream.fail(Outbound(text=self.catalogue.text(f"model-{ModelError.kind}", request.locale)))
+
+    async def _open_turn(self, request: TurnRequest) -> Turn | None:
+        turn = await self.opener.open(request)
+        if turn is not None and await self._greet_once(turn):
+            turn = await self.opener.open(request)  # now with the greeting in its history
+        return turn
+
     async def _greet_once(self, turn: Turn) -> bool:
         """In a private chat the persona greets before its first answer; tells whether it did."""
         if not turn.session.channel.is_dm or not turn.burst or turn.is_greeted:
@@ -107,10 +137,11 @@ class TurnRunner:
     async def _open_reply(self, run: _Run, request: TurnRequest) -> ReplyStream:
         async def before_send() -> None:
             await run.control.demand_wanted()
-            if run.begun is None:
+            if not run.is_begun:
                 # A task of its own: whoever is cancelled meanwhile, the row gets there, and everybody can wait for it.
                 new = _new_reply(run.turn, run.kind)
                 run.begun = self.tasks.spawn("begin reply", self.db.run(replies.begin_reply, new, self.now()))
+            assert run.begun is not None
             await asyncio.shield(run.begun)
 
         channel = run.turn.session.channel
@@ -175,7 +206,7 @@ class TurnRunner:
 
     async def _fail(self, run: _Run, stream: ReplyStream, kind: str) -> None:
         """Tell people that there is no answer; what was shown before stays, marked as cut."""
-        if run.begun is None:
+        if not run.is_begun:
             run.kind = MessageKind.NOTICE
         parts: tuple[SentPart, ...] = ()
         if run.turn.asker.is_bot:

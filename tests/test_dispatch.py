@@ -20,6 +20,11 @@ async def tasks() -> AsyncIterator[Tasks]:
     await tasks.close()
 
 
+async def never(request: TurnRequest) -> None:
+    """Nobody is turned away here."""
+    raise AssertionError(request)
+
+
 async def test_the_running_turn_is_known_and_without_burst_time_it_is_never_restarted(tasks: Tasks) -> None:
     begun, gate = asyncio.Event(), asyncio.Event()
     answered: list[int | None] = []
@@ -29,7 +34,7 @@ async def test_the_running_turn_is_known_and_without_burst_time_it_is_never_rest
         await gate.wait()
         answered.append(request.message_id)
 
-    dispatcher = Dispatcher(run_turn, tasks, clock=lambda: 0.0)
+    dispatcher = Dispatcher(run_turn, never, tasks, clock=lambda: 0.0)
     first, second = (TurnRequest(session_id=1, author_key="a", message_id=number) for number in (1, 2))
     dispatcher.request_turn(first, burst_ms=0)
     await begun.wait()
@@ -51,6 +56,7 @@ class Turns:
     now: float = 0.0
     begun: list[int | None] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
+    turned_away: list[int | None] = field(default_factory=list)
     shows: bool = False
     work: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -59,7 +65,7 @@ class Turns:
 
     def __post_init__(self) -> None:
         self.closing.set()
-        self.dispatcher = Dispatcher(self._run, self.tasks, clock=lambda: self.now)
+        self.dispatcher = Dispatcher(self._run, self._turn_away, self.tasks, clock=lambda: self.now)
 
     async def _run(self, request: TurnRequest, control: TurnControl) -> None:
         self.begun.append(request.message_id)
@@ -70,6 +76,10 @@ class Turns:
         except Interrupted as interrupted:
             await self.closing.wait()
             self.ended.append(f"{request.message_id} {interrupted.why}")
+
+    async def _turn_away(self, request: TurnRequest) -> None:
+        await asyncio.sleep(0)
+        self.turned_away.append(request.message_id)
 
     async def _answer(self, control: TurnControl) -> None:
         if self.shows:
@@ -231,7 +241,7 @@ async def test_a_turn_that_fails_is_logged_and_the_next_one_runs(tasks: Tasks) -
             raise RuntimeError("broken")
         answered.append(request.message_id)
 
-    dispatcher = Dispatcher(run_turn, tasks, clock=lambda: 0.0)
+    dispatcher = Dispatcher(run_turn, never, tasks, clock=lambda: 0.0)
     with capture_logs() as logs:
         for message_id in (1, 2):
             dispatcher.request_turn(TurnRequest(session_id=1, author_key="a", message_id=message_id), burst_ms=0)
@@ -250,6 +260,7 @@ async def test_S13_a_drain_lets_running_turns_end_within_the_grace_and_begins_no
     turns.work.set()
     await asyncio.wait_for(draining, 5)
     assert (turns.begun, turns.ended) == ([1], ["1 answered"])
+    assert turns.turned_away == [2, 3]
 
 
 async def test_S13_after_the_grace_running_turns_are_interrupted(turns: Turns) -> None:
@@ -282,7 +293,7 @@ async def test_whoever_has_read_an_answer_finds_it_stored(tasks: Tasks) -> None:
         control.is_settling = True
         await stored.wait()
 
-    dispatcher = Dispatcher(run, tasks, lambda: 0.0)
+    dispatcher = Dispatcher(run, never, tasks, lambda: 0.0)
     dispatcher.request_turn(TurnRequest(session_id=1, author_key="x:1", message_id=1), burst_ms=0)
     await begun.wait()
     await asyncio.wait_for(dispatcher.settled(1), 1)  # an answer that is being made is nothing to wait for

@@ -23,10 +23,12 @@ class Failing(FakeAdapter):
 
     def __init__(self, fault: Exception, platform: str = "failing") -> None:
         super().__init__(platform)
+        self.ended = asyncio.Event()
         self._fault = fault
 
     async def run(self, deliver: Deliver) -> None:
         """Fail at once."""
+        self.ended.set()
         raise self._fault
 
 
@@ -61,10 +63,12 @@ async def test_S12_with_exit_the_fault_of_one_platform_stops_all(make_idle: Make
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_S12_otherwise_the_others_go_on_and_a_stop_is_a_success(make_idle: MakeIdle, fault: Exception) -> None:
     stop = asyncio.Event()
-    app = make_idle(Failing(fault), FakeAdapter())
+    failing = Failing(fault)
+    app = make_idle(failing, FakeAdapter())
     running = asyncio.ensure_future(app.run(stop))
     async with asyncio.timeout(20):
-        while not app.failed:
+        await failing.ended.wait()
+        for _ in range(20):  # rounds of the loop, more than its end needs to be heard of
             await asyncio.sleep(0)
         assert not running.done()
         stop.set()

@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from bot.agent import Agent
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
-from bot.chat import Adapter, CommandMenu
+from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
 from bot.commands import COMMANDS, make_complete
 from bot.commands.command import Command, Desk
 from bot.dispatch import Dispatcher
-from bot.gate import AccessPolicy, LoopGuard
+from bot.gate import AccessPolicy, LoopGuard, is_called
 from bot.greeting import Greeter
 from bot.llm.catalogue import token_factor
 from bot.llm.client import OpenAIModel
@@ -86,7 +86,7 @@ def build_app(
     opener = _build_opener(core, models)
     builder = PromptBuilder(sections=SECTIONS, count=core.counter.count, section_timeout_ms=settings.section_timeout_ms)
     runner = _build_runner(core, models, opener, builder, greeter)
-    dispatcher = Dispatcher(runner.run, core.tasks, time.monotonic)
+    dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     desk = _build_desk(core, models, dispatcher, greeter, commands)
     menu = CommandMenu(
         specs=tuple(command.spec for command in commands),
@@ -95,9 +95,9 @@ def build_app(
         complete=make_complete(desk, commands),
     )
     pipeline = _build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
-    core.platforms.update(
-        adapters if adapters is not None else configured_adapters(settings, core.db, core.tasks, menu)
-    )
+    if adapters is None:
+        adapters = configured_adapters(settings, core.db, core.tasks, menu, _make_wants_files(core))
+    core.platforms.update(adapters)
     return App(
         core=core,
         models=models,
@@ -107,6 +107,22 @@ def build_app(
         menu=menu,
         warmer=Warmer(opener=opener, builder=builder, model=models.model, tokens=models.tokens),
     )
+
+
+def _make_wants_files(core: Core) -> WantsFiles:
+    """Made of what is known without the database: any persona's name may be the one that counts where a message stands,
+    and activation is as configured for its platform. Where `/session set` chose another one, and where the bot chimes
+    in by chance, files of messages that do not speak to it are heard by their names only.
+    """
+    policy = AccessPolicy(access=core.settings.access)
+
+    def wants_files(inbound: Inbound) -> bool:
+        if not policy.admits(inbound.author, inbound.channel):
+            return False
+        names = [name for persona in core.library.personas for name in (persona.name, persona.card.name)]
+        return is_called(inbound, core.resolver.resolve(inbound.channel.platform, ()).values, names)
+
+    return wants_files
 
 
 def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> Models:

@@ -97,6 +97,7 @@ def _request_turn(reply: LastReply, message_id: int | None, call: Call, desk: De
         reply_to=reply.asker_platform_message_id,
         reply_handle=call.inbound.reply_handle,
         locale=author.locale if asker == author.key else None,
+        channel=call.inbound.channel,
     )
     desk.dispatcher.request_turn(request, burst_ms=0)
 

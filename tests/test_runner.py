@@ -1,0 +1,152 @@
+"""What becomes of a turn when something fails around it: whoever waits is told, and no answer is lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from adapters.pacing import PacedReply
+from bot.app import App
+from bot.chat import BeforeSend, ChannelRef, ReplyStream
+from bot.dispatch import TurnRequest
+from bot.llm.model import ModelError
+from bot.store.database import Tx
+from bot.tasks import Tasks
+from bot.testing import FakeAdapter, FakeReply, Reply, ScriptedModel, make_author, make_inbound
+from tests.conftest import MakeApp
+from tests.pacing_stage import Clock, Stage
+from tests.talking import DM, GROUP, open_chat
+
+FAILED = f"model-{ModelError.kind}"
+
+
+class Staged(FakeAdapter):
+    """An adapter whose answers take the way that those of real platforms take; its platform keeps them."""
+
+    def __init__(self, tasks: Tasks) -> None:
+        super().__init__()
+        self.stage = Stage(Clock(), limit=2000)
+        self._tasks = tasks
+        self.grows = asyncio.Event()
+        self.growing: list[asyncio.Task[None]] = []
+
+    def _spawn(self, name: str, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = self._tasks.spawn(name, work)
+        if name == "growing reply":
+            self.growing.append(task)
+            self.grows.set()
+        return task
+
+    async def open_reply(  # type: ignore[override]  # another kind of stream
+        self,
+        channel: ChannelRef,
+        *,
+        reply_to: str | None = None,
+        handle: object | None = None,
+        before_send: BeforeSend | None = None,
+        max_parts: int = 5,
+    ) -> ReplyStream:
+        """An answer that is shown at once."""
+        clock, sleep = self.stage.clock, self.stage.clock.sleep
+        return PacedReply(
+            self.stage, spawn=self._spawn, before_send=before_send, quiet=timedelta(0), clock=clock, sleep=sleep
+        )
+
+
+@pytest.fixture
+async def staged() -> AsyncIterator[Staged]:
+    tasks = Tasks()
+    yield Staged(tasks)
+    await tasks.close()
+
+
+async def execute(app: App, *statements: str) -> None:
+    def run(tx: Tx) -> None:
+        for statement in statements:
+            tx.execute(text(statement))
+
+    await app.core.db.run(run)
+
+
+BREAK = "ALTER TABLE listening RENAME TO gone"
+"""Turns cannot be opened then, while messages are heard."""
+
+
+@pytest.mark.parametrize("channel", [DM, GROUP])
+async def test_a_turn_that_cannot_be_opened_is_told_to_whoever_asked(make_app: MakeApp, channel: ChannelRef) -> None:
+    chat = await open_chat(make_app, persona="none")
+    await chat.say("hello", channel=channel)
+    await execute(chat.app, BREAK)
+    assert await chat.say("and now?", channel=channel) == [chat.app.core.catalogue.text(FAILED, "en")]
+    await execute(chat.app, "ALTER TABLE gone RENAME TO listening")
+    assert await chat.say("and now?", channel=channel) == ["ok"]
+
+
+async def test_D07_no_bot_is_told_that_its_turn_cannot_be_opened(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none", bots={"answer": True})
+    await chat.say("hello", channel=GROUP)
+    await execute(chat.app, BREAK)
+    assert await chat.say("and now?", channel=GROUP, author=make_author("Robo", is_bot=True)) == []
+
+
+class Discarding(FakeAdapter):
+    """An adapter that keeps what became of every answer that it began."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.opened: list[tuple[object | None, FakeReply]] = []
+
+    async def open_reply(self, channel: ChannelRef, *, handle: object | None = None, **more: Any) -> Any:
+        """A stream that is remembered with its handle."""
+        stream = await super().open_reply(channel, handle=handle, **more)
+        self.opened.append((handle, stream._reply))
+        return stream
+
+
+async def test_D10_a_command_whose_burst_was_answered_meanwhile_does_not_think_for_ever(make_app: MakeApp) -> None:
+    adapter, handle = Discarding(), object()
+    chat = await open_chat(make_app, persona="none", adapter=adapter)
+    await chat.say("hello")
+    request = TurnRequest(session_id=1, author_key="fake:alice", message_id=1, channel=DM)
+    chat.app.dispatcher.request_turn(replace(request, reply_handle=handle), burst_ms=0)
+    await chat.app.dispatcher.idle()
+    chat.app.dispatcher.request_turn(request, burst_ms=0)
+    await chat.app.dispatcher.idle()
+    assert [reply.discarded for opened, reply in adapter.opened[1:]] == [True]
+    assert adapter.opened[1][0] is handle
+
+
+async def test_D10_a_command_that_comes_while_the_process_ends_does_not_think_for_ever(make_app: MakeApp) -> None:
+    adapter, handle = Discarding(), object()
+    chat = await open_chat(make_app, persona="none", adapter=adapter)
+    await chat.say("hello")
+    await chat.app.dispatcher.drain(1)
+    await chat.app.pipeline.deliver(make_inbound("/retry", reply_handle=handle))
+    await chat.app.dispatcher.drain(1)
+    assert [reply.discarded for opened, reply in adapter.opened if opened is handle] == [True]
+
+
+async def test_a_passing_fault_of_the_database_costs_no_answer(make_app: MakeApp, staged: Staged) -> None:
+    gate = asyncio.Event()
+    app = await make_app(adapter=staged, persona="none", model=ScriptedModel([Reply(text="one two", hold=gate)]))
+    await execute(
+        app,
+        "CREATE TRIGGER fault BEFORE INSERT ON message WHEN NEW.kind = 'reply' BEGIN SELECT RAISE(ABORT, 'no'); END",
+    )
+    await app.pipeline.deliver(make_inbound("hello"))
+    await asyncio.wait_for(staged.grows.wait(), 10)
+    await asyncio.wait(staged.growing)
+    await execute(app, "DROP TRIGGER fault")
+    gate.set()
+    await asyncio.wait_for(app.dispatcher.idle(), 10)
+    rows = await app.core.db.read(
+        lambda tx: tx.execute(text("SELECT state, text FROM message WHERE kind = 'reply'")).all()
+    )
+    assert [*staged.stage.messages.values()] == ["one two"]
+    assert [tuple(row) for row in rows] == [("sent", "one two")]

@@ -160,13 +160,11 @@ class Inbound:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Button:
-    """A button under a message. Pressing it runs `command` (a text command without its slash) as the presser.
-
-    `command` is at most 64 bytes of UTF-8, Telegram's limit for callback data.
-    """
+    """A button under a message. Pressing it runs `command`, a text command without its slash, as the presser."""
 
     label: str
     command: str
+    """At most 64 bytes of UTF-8, Telegram's limit for callback data."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -197,10 +195,8 @@ class SentPart:
 
 
 class ReplyStream(Protocol):
-    """One answer on its way to the platform.
-
-    The text given to `update` is cumulative and only ever grows; updates are paced and coalesced inside, and platform
-    faults in them are swallowed. `finish` shows the whole text, whatever was refused before, and says how that ended.
+    """One answer on its way to the platform. The text given to `update` is cumulative and only ever grows; updates are
+    paced and coalesced inside, and platform faults in them are swallowed. `finish` shows the whole text.
     """
 
     async def update(self, text: str) -> None:
@@ -221,6 +217,14 @@ BeforeSend = Callable[[], Awaitable[None]]
 
 Deliver = Callable[[Inbound], Awaitable[None]]
 """`Pipeline.deliver`: takes one inbound and never raises."""
+
+WantsFiles = Callable[[Inbound], bool]
+"""Whether the files of a message are worth fetching, asked before they are."""
+
+
+def speaks_to_us(inbound: Inbound) -> bool:
+    """Whether a message is meant for the bot wherever it stands: in a DM, by mention, or as a reply to it."""
+    return inbound.channel.is_dm or inbound.mentions_me or bool(inbound.reply_to and inbound.reply_to.is_mine)
 
 
 class Severity(StrEnum):
@@ -268,15 +272,12 @@ class OptionSpec:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandSpec:
-    """One command, the same on every platform. Its description is the catalogue message `command-<a>-<b>`.
+    """One command, the same on every platform. Its description is the catalogue message `command-<a>-<b>`."""
 
-    `path` has one to three words. `ephemeral` is a constant because Discord wants it when the command is deferred,
-    before anything is known (D10).
-    """
-
-    path: tuple[str, ...]
+    path: tuple[str, ...]  # one to three words
     options: tuple[OptionSpec, ...] = ()
     ephemeral: bool = False
+    """A constant, because Discord wants it when the command is deferred, before anything is known (D10)."""
     manages: bool = False
     """Whether it changes a place for everyone: in groups it needs the platform's own rights."""
 
@@ -342,9 +343,7 @@ class Adapter(Protocol):
         """Delete messages of ours where the platform allows it; those already gone are fine."""
 
     async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
-        """Whether this user has the platform's own rights over the channel, or over all of its place; in a DM
-        everybody has.
-        """
+        """Whether the platform lets this user manage the channel, or all of its place; in a DM everybody may."""
 
     async def check(self) -> Sequence[Finding]:
         """Look at login, rights and platform settings by real calls, for `familiar doctor`."""

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.chat import Author, ChannelRef, Inbound
+from bot.chat import Author, ChannelRef, Inbound, speaks_to_us
 from bot.settings import AccessSettings, Activation, BotsSettings, PlaceSettings
 
 
@@ -82,18 +82,21 @@ def should_answer(inbound: Inbound, settings: PlaceSettings, names: Iterable[str
     """Whether a message is addressed to the persona. `names` are what it is called here; blank messages never are."""
     if not inbound.text.strip() and not inbound.attachments and inbound.reply_to is None and not inbound.mentions_me:
         return False
-    if inbound.channel.is_dm or inbound.mentions_me or (inbound.reply_to is not None and inbound.reply_to.is_mine):
+    if is_called(inbound, settings, names):
         return True
-    if is_named(inbound.text, names):
+    return settings.activation is Activation.RANDOM and rng.random() < settings.activation_probability
+
+
+def is_called(inbound: Inbound, settings: PlaceSettings, names: Iterable[str]) -> bool:
+    """Whether a message calls the persona, chance aside."""
+    if speaks_to_us(inbound) or is_named(inbound.text, names):
         return True
     match settings.activation:
         case Activation.ALWAYS:
             return True
         case Activation.KEYWORD:
             return is_named(inbound.text, settings.activation_keywords)
-        case Activation.RANDOM:
-            return rng.random() < settings.activation_probability
-        case Activation.MENTION:
+        case _:
             return False
 
 

@@ -73,6 +73,15 @@ async def test_files_are_fetched_only_for_messages_that_speak_to_us(scene: Scene
     assert scene.bot.heard.entries[0].attachments[0].note == "image, 108 B"
 
 
+async def test_files_are_fetched_where_the_core_wants_them() -> None:
+    async with staged(wants_files=lambda inbound: "Bryony" in inbound.text) as scene:
+        scene.world.post(scene.channel, scene.alice, "Bryony, look", attachments=[("photo.png", PNG)])
+        scene.world.post(scene.channel, scene.alice, "Bob, look", attachments=[("photo.png", PNG)])
+        await scene.bot.hears(text="Bob, look")
+        kinds = [inbound.attachments[0].kind for inbound in scene.bot.heard]
+    assert kinds == [AttachmentKind.IMAGE, AttachmentKind.OTHER]
+
+
 @pytest.mark.parametrize(
     ("how", "note"),
     [

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.chat import Attachment, AttachmentKind, Author, ChannelRef, InboundKind, Quote, Visibility
-from bot.gate import AccessPolicy, LoopGuard, is_named, should_answer
+from bot.gate import AccessPolicy, LoopGuard, is_called, is_named, should_answer
 from bot.settings import AccessSettings, BotsSettings, PlaceSettings
 from bot.testing import FakeAdapter, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
@@ -110,6 +110,15 @@ def test_D25_a_call_to_everybody_is_no_call_to_the_bot() -> None:
 def test_activation_decides_about_what_nobody_addressed(settings: dict[str, Any], text: str, is_answered: bool) -> None:
     place = PlaceSettings.model_validate(settings)
     assert should_answer(make_inbound(text, channel=GROUP), place, ["Mira"], random.Random(1)) is is_answered
+
+
+@pytest.mark.parametrize(
+    ("activation", "text", "is_it"),
+    [("always", "hello", True), ("random", "hello", False), ("mention", "hello", False), ("random", "Mira?", True)],
+)
+def test_whether_a_message_calls_the_persona_is_known_without_chance(activation: str, text: str, is_it: bool) -> None:
+    place = PlaceSettings.model_validate({"activation": activation, "activation_probability": 1})
+    assert is_called(make_inbound(text, channel=GROUP), place, ["Mira"]) is is_it
 
 
 def test_random_activation_answers_about_as_often_as_it_is_told() -> None:

@@ -107,6 +107,14 @@ async def test_files_are_fetched_only_where_we_are_addressed(stage: Stage) -> No
     assert len(stage.telegram.calls_of("getFile")) == 1
 
 
+async def test_files_are_fetched_where_the_core_wants_them(stage: Stage) -> None:
+    async with stage.running(wants_files=lambda inbound: "Bryony" in inbound.text) as (_, ears):
+        stage.telegram.say(stage.alice, stage.group, caption="Bryony, look", **stage.telegram.photo(PNG))
+        stage.telegram.say(stage.alice, stage.group, caption="Bob, look", **stage.telegram.photo(PNG))
+        heard = await ears.hear(2)
+    assert [inbound.attachments[0].kind for inbound in heard] == [AttachmentKind.IMAGE, AttachmentKind.OTHER]
+
+
 async def test_a_text_file_comes_with_its_beginning_and_a_note(stage: Stage) -> None:
     data = b"line\n" * 100
     async with stage.running() as (_, ears):

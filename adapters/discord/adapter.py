@@ -17,13 +17,15 @@ from adapters.discord.options import DiscordOptions
 from adapters.discord.outbound import DiscordReply, DiscordTransport, InteractionHandle
 from adapters.discord.rights import Rights
 from adapters.pacing import Refused, Unreachable, Wait
-from bot.chat import BeforeSend, ChannelRef, CommandMenu, Deliver, Finding, ReplyStream
+from bot.chat import BeforeSend, ChannelRef, CommandMenu, Deliver, Finding, ReplyStream, WantsFiles, speaks_to_us
 
 log = structlog.get_logger(__name__)
 
 
 class DiscordAdapter:
-    """One bot account. `spawn` starts its background tasks; `menu` becomes Discord's command menu."""
+    """One bot account. `spawn` starts its background tasks; `menu` becomes Discord's command menu; files are fetched
+    of messages that `wants_files`.
+    """
 
     def __init__(
         self,
@@ -31,6 +33,7 @@ class DiscordAdapter:
         token: str,
         menu: CommandMenu,
         spawn: Spawn,
+        wants_files: WantsFiles = speaks_to_us,
         api_base: str | None = None,
         gateway_url: str | None = None,
         options: DiscordOptions | None = None,
@@ -46,6 +49,7 @@ class DiscordAdapter:
             client=lambda: self._connection.client,
             menu=menu,
             files=self._files,
+            wants_files=wants_files,
             rights=self._rights,
             spawn=spawn,
             options=self._options,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import cast
 
 import aiohttp
@@ -29,7 +30,7 @@ from adapters.discord.interactions import Interactions
 from adapters.discord.lanes import Lanes, Spawn
 from adapters.discord.options import DiscordOptions
 from adapters.discord.rights import Rights
-from bot.chat import ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Quote, Visibility
+from bot.chat import ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Quote, Visibility, WantsFiles
 
 log = structlog.get_logger(__name__)
 
@@ -46,12 +47,14 @@ class Hearing:
         client: Callable[[], discord.Client],
         menu: CommandMenu,
         files: Files,
+        wants_files: WantsFiles,
         rights: Rights,
         spawn: Spawn,
         options: DiscordOptions,
     ) -> None:
         self._client = client
         self._files = files
+        self._wants_files = wants_files
         self._rights = rights
         self._options = options
         self._lanes = Lanes(spawn)
@@ -115,10 +118,11 @@ class Hearing:
 
     async def _hear(self, message: discord.Message, deliver: Deliver) -> None:
         await self._find_channel(message)
-        addressed = is_addressed(message, self._my_id)
-        starter = await self._starter(message, addressed=addressed)
-        files = await self._files.read(files_of(message)) if addressed else None
-        if inbound := to_inbound(message, self._my_id, files=files, starter=starter):
+        starter = await self._starter(message, addressed=is_addressed(message, self._my_id))
+        inbound = to_inbound(message, self._my_id, starter=starter)
+        if inbound and inbound.attachments and self._wants_files(inbound):
+            inbound = replace(inbound, attachments=await self._files.read(files_of(message)))
+        if inbound:
             await deliver(inbound)
 
     async def _hear_edit(self, message: discord.Message, deliver: Deliver) -> None:

@@ -28,7 +28,17 @@ from adapters.telegram.polling import ALLOWED_UPDATES, Poller
 from adapters.telegram.reading import Me
 from adapters.telegram.request import TelegramRequest
 from adapters.telegram.rights import Rights
-from bot.chat import BeforeSend, ChannelRef, CommandMenu, Deliver, Finding, ReplyStream, Severity
+from bot.chat import (
+    BeforeSend,
+    ChannelRef,
+    CommandMenu,
+    Deliver,
+    Finding,
+    ReplyStream,
+    Severity,
+    WantsFiles,
+    speaks_to_us,
+)
 from bot.errors import AdapterError
 
 log = structlog.get_logger(__name__)
@@ -40,7 +50,9 @@ DRAIN_S = 1.5
 
 
 class TelegramAdapter:
-    """One bot account. `spawn` starts its background tasks; `menu` becomes Telegram's command menu."""
+    """One bot account. `spawn` starts its background tasks; `menu` becomes Telegram's command menu; files are fetched
+    of messages that `wants_files`.
+    """
 
     def __init__(
         self,
@@ -48,13 +60,14 @@ class TelegramAdapter:
         token: str,
         menu: CommandMenu,
         spawn: Spawn,
+        wants_files: WantsFiles = speaks_to_us,
         base_url: str | None = None,
         base_file_url: str | None = None,
         webhook: WebhookOptions | None = None,
         options: TelegramOptions | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._menu, self._spawn, self._webhook = menu, spawn, webhook
+        self._menu, self._spawn, self._webhook, self._wants_files = menu, spawn, webhook, wants_files
         self._options = options or TelegramOptions()
         self._new_request: Callable[[], TelegramRequest] = lambda: TelegramRequest(
             token, base_url=base_url, base_file_url=base_file_url, timeouts=self._options.timeouts
@@ -170,6 +183,7 @@ class TelegramAdapter:
             hearing = self._hearing = Hearing(
                 Me(id=me.id, username=me.username or ""),
                 deliver,
+                wants_files=self._wants_files,
                 outbox=self._outbox,
                 downloads=Downloads(self._bot, self._request, self._options.files),
                 spawn=self._spawn,

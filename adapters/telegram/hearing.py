@@ -20,7 +20,7 @@ from adapters.telegram.inbound import migration, to_inbound, to_migration, to_pr
 from adapters.telegram.lanes import Lanes, Spawn
 from adapters.telegram.outbox import Outbox
 from adapters.telegram.reading import Me
-from bot.chat import Deliver, Inbound, InboundKind
+from bot.chat import Deliver, Inbound, InboundKind, WantsFiles
 
 log = structlog.get_logger(__name__)
 
@@ -33,12 +33,13 @@ class Hearing:
         me: Me,
         deliver: Deliver,
         *,
+        wants_files: WantsFiles,
         outbox: Outbox,
         downloads: Downloads,
         spawn: Spawn,
         album_quiet: timedelta,
     ) -> None:
-        self._me, self._deliver = me, deliver
+        self._me, self._deliver, self._wants_files = me, deliver, wants_files
         self._outbox, self._downloads, self._spawn = outbox, downloads, spawn
         self._lanes = Lanes(self._hear, spawn=spawn, album_quiet=album_quiet)
 
@@ -96,7 +97,7 @@ class Hearing:
         if moved := to_migration(messages[0]):
             return moved if self._is_news(moved) else None
         inbound = to_inbound(messages, self._me)
-        if inbound and inbound.attachments and _is_for_us(inbound):
+        if inbound and inbound.attachments and self._wants_files(inbound):
             return replace(inbound, attachments=await self._downloads.fetch(messages))
         return inbound
 
@@ -104,9 +105,3 @@ class Hearing:
         """Both chats tell of a migration, in any order, and so may a refused call (T23)."""
         assert moved.migrated_to is not None
         return self._outbox.learn(int(moved.channel.place), int(moved.migrated_to.place))
-
-
-def _is_for_us(inbound: Inbound) -> bool:
-    """Only then are files fetched."""
-    is_reply = inbound.reply_to is not None and inbound.reply_to.is_mine
-    return inbound.channel.is_dm or inbound.mentions_me or is_reply

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bot.chat import Adapter, ChannelRef, CommandMenu
+from bot.chat import Adapter, ChannelRef, CommandMenu, WantsFiles, speaks_to_us
 from bot.settings import Settings
 from bot.store import ledger
 from bot.store.database import Database
@@ -27,10 +27,12 @@ class Platforms(dict[str, Adapter]):
         await self[channel.platform].delete(channel, message_ids)
 
 
-def configured_adapters(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu) -> dict[str, Adapter]:
+def configured_adapters(
+    settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles = speaks_to_us
+) -> dict[str, Adapter]:
     """The adapters that have a token."""
     wanted = {name: make for name, make in ADAPTERS.items() if getattr(settings, name).token is not None}
-    return {name: make(settings, db, tasks, menu) for name, make in wanted.items()}
+    return {name: make(settings, db, tasks, menu, wants_files) for name, make in wanted.items()}
 
 
 def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu) -> ConsoleAdapter:
@@ -40,7 +42,7 @@ def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu) -> Con
     return ConsoleAdapter(menu, history=settings.data_dir / "chat.history", spawn=tasks.spawn)
 
 
-def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu) -> Adapter:
+def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles) -> Adapter:
     from adapters.discord.adapter import DiscordAdapter
     from adapters.discord.options import DiscordOptions
 
@@ -57,13 +59,14 @@ def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu) 
         token=given.token.get_secret_value(),
         menu=menu,
         spawn=tasks.spawn,
+        wants_files=wants_files,
         api_base=given.api_base,
         gateway_url=given.gateway_url,
         options=DiscordOptions(load_hash=load_hash, save_hash=save_hash),
     )
 
 
-def _telegram(settings: Settings, _db: Database, tasks: Tasks, menu: CommandMenu) -> Adapter:
+def _telegram(settings: Settings, _db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles) -> Adapter:
     from adapters.telegram.adapter import TelegramAdapter
     from adapters.telegram.options import WebhookOptions
 
@@ -85,13 +88,14 @@ def _telegram(settings: Settings, _db: Database, tasks: Tasks, menu: CommandMenu
         token=given.token.get_secret_value(),
         menu=menu,
         spawn=tasks.spawn,
+        wants_files=wants_files,
         base_url=given.base_url,
         base_file_url=given.base_file_url,
         webhook=webhook,
     )
 
 
-ADAPTERS: dict[str, Callable[[Settings, Database, Tasks, CommandMenu], Adapter]] = {
+ADAPTERS: dict[str, Callable[[Settings, Database, Tasks, CommandMenu, WantsFiles], Adapter]] = {
     "discord": _discord,
     "telegram": _telegram,
 }

@@ -96,6 +96,28 @@ async def test_history_is_there_after_a_restart(lab: Lab) -> None:
     assert [message["content"] for message in request.messages[1:]] == ["my dog is Rex", "Hello!", "what is its name?"]
 
 
+async def test_files_reach_the_model_wherever_the_bot_answers(lab: Lab) -> None:
+    _, bob, group = people(lab)
+    eve = lab.telegram.user("Eve")
+    group.members[eve.id] = eve
+    roses = lab.telegram.document(b"water the roses", "roses.txt", "text/plain")
+    called = {**lab.settings, "PERSONA": "bryony", "ACCESS__DENY_USERS": f"telegram:{eve.id}"}
+    async with running_bot(lab.folder, called) as bot:
+        await lab.polled()
+        lab.telegram.say(eve, group, caption="Bryony, this", **roses)
+        lab.telegram.say(bob, group, caption="nobody reads this", **roses)
+        lab.telegram.say(bob, group, caption="Bryony, read this", **roses)
+        await lab.telegram.wait_for_text(group, "Hello!")
+        assert await bot.stop() == 0
+    assert "water the roses" in lab.model.last.last_user
+    assert len(lab.telegram.calls_of("getFile")) == 1
+    async with running_bot(lab.folder, {**lab.settings, "PROFILES__TELEGRAM__ACTIVATION": "always"}):
+        await lab.polled()
+        lab.telegram.say(bob, group, caption="everybody reads this", **roses)
+        await lab.telegram.wait_for(lambda: len(lab.telegram.bot_texts(group)) == 2)
+    assert lab.model.last.last_user.count("water the roses") == 1
+
+
 async def test_a_slow_answer_streams_and_a_fast_one_is_one_request(lab: Lab) -> None:
     _, bob, group = people(lab)
     gate = asyncio.Event()

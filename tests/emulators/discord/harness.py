@@ -26,6 +26,8 @@ from bot.chat import (
     Outbound,
     PartState,
     SentPart,
+    WantsFiles,
+    speaks_to_us,
 )
 from bot.tasks import Tasks
 from tests.emulators.discord.emulator import DiscordEmulator
@@ -90,13 +92,19 @@ class Hosted:
 
 
 def make_adapter(
-    emulator: DiscordEmulator, tasks: Tasks, *, options: DiscordOptions = OPTIONS, token: str = ""
+    emulator: DiscordEmulator,
+    tasks: Tasks,
+    *,
+    options: DiscordOptions = OPTIONS,
+    token: str = "",
+    wants_files: WantsFiles = speaks_to_us,
 ) -> DiscordAdapter:
     """An adapter pointed at the emulator."""
     return DiscordAdapter(
         token=token or emulator.token,
         menu=MENU,
         spawn=tasks.spawn,
+        wants_files=wants_files,
         api_base=emulator.rest_base,
         gateway_url=emulator.gateway_url,
         options=options,
@@ -104,10 +112,12 @@ def make_adapter(
 
 
 @contextlib.asynccontextmanager
-async def hosted(emulator: DiscordEmulator, *, options: DiscordOptions = OPTIONS) -> AsyncIterator[Hosted]:
+async def hosted(
+    emulator: DiscordEmulator, *, options: DiscordOptions = OPTIONS, wants_files: WantsFiles = speaks_to_us
+) -> AsyncIterator[Hosted]:
     """An adapter that is connected; at the end it is stopped as the product stops it."""
     tasks = Tasks()
-    bot = Hosted(make_adapter(emulator, tasks, options=options), tasks)
+    bot = Hosted(make_adapter(emulator, tasks, options=options, wants_files=wants_files), tasks)
     sessions = len(emulator.gateway.started)
     running = asyncio.ensure_future(bot.adapter.run(bot.deliver))
     try:
@@ -181,14 +191,19 @@ class Scene:
 
 
 @contextlib.asynccontextmanager
-async def staged(*, options: DiscordOptions = OPTIONS, approved: discord.Intents | None = None) -> AsyncIterator[Scene]:
+async def staged(
+    *,
+    options: DiscordOptions = OPTIONS,
+    approved: discord.Intents | None = None,
+    wants_files: WantsFiles = speaks_to_us,
+) -> AsyncIterator[Scene]:
     """A scene that is ready."""
     async with DiscordEmulator(approved=approved) as emulator:
         guild = emulator.world.create_guild("Lab")
         channel = guild.create_text_channel("general")
         alice = guild.add_member(emulator.world.create_user("alice"))
         bob = emulator.world.create_user("bob", global_name="Bob")
-        async with hosted(emulator, options=options) as bot:
+        async with hosted(emulator, options=options, wants_files=wants_files) as bot:
             yield Scene(emulator, bot, guild, channel, alice, bob)
 
 

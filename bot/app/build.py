@@ -86,7 +86,7 @@ def build_app(
     opener = _build_opener(core, models)
     builder = PromptBuilder(sections=SECTIONS, count=core.counter.count, section_timeout_ms=settings.section_timeout_ms)
     runner = _build_runner(core, models, opener, builder, greeter)
-    dispatcher = Dispatcher(runner.run, core.tasks, time.monotonic)
+    dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     desk = _build_desk(core, models, dispatcher, greeter, commands)
     menu = CommandMenu(
         specs=tuple(command.spec for command in commands),

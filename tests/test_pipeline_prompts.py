@@ -137,3 +137,51 @@ async def test_between_cuts_one_request_is_a_prefix_of_the_next(make_app: MakeAp
     stable = [old.messages == new.messages[: len(old.messages)] for old, new in pairs]
     assert stable.count(False) <= 8  # each cut makes room for several turns
     assert len(stable) - stable.count(False) >= 30
+
+
+async def test_L20_a_file_larger_than_the_window_is_shortened_and_the_persona_stays(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none", system_prompt="RULES", context_tokens=4_096)
+    words = " ".join(f"w{number}" for number in range(20_000))
+    paste = Attachment(kind=AttachmentKind.TEXT, name="message.txt", text=words)
+    for inbound in (make_inbound("what is this?", attachments=(paste,)), make_inbound("and the first word?")):
+        await app.pipeline.deliver(inbound)
+        await settle(app)
+    first, second = model.requests
+    assert first.messages[0].text.startswith("RULES")
+    line = first.messages[1].text
+    assert line.startswith("what is this?\n[file message.txt]\nw0 w1")
+    assert line.endswith("w19999\n[end of file]")
+    assert "characters left out]" in line
+    assert app.core.counter.count(line) * 1.35 < 4_096 - 512 - 512
+    assert second.messages[:2] == first.messages
+    stored = await app.core.db.read(lambda tx: tx.execute(select(messages.c.text)).scalars().first())
+    assert stored is not None
+    assert words in stored
+
+
+async def chatter(app: App, numbers: range) -> None:
+    for number in numbers:
+        await app.pipeline.deliver(make_inbound(f"question {number} " + "word " * 30))
+        await settle(app)
+
+
+async def test_with_a_larger_window_what_had_no_room_before_comes_back(make_app: MakeApp) -> None:
+    model = ScriptedModel(["reply " * 40])
+    app = await make_app(model=model, persona="none", context_tokens=2_600, access={"admins": ["fake:alice"]})
+    await chatter(app, range(30))
+    assert "question 0 " not in str(model.requests[-1])
+    await app.pipeline.deliver(make_inbound("/session set context_tokens 16000"))
+    await chatter(app, range(30, 31))
+    assert len(history(model.requests[-1])) == 61
+
+
+async def test_with_a_history_limit_one_request_is_a_prefix_of_the_next_between_cuts(make_app: MakeApp) -> None:
+    model = ScriptedModel(["reply"])
+    app = await make_app(model=model, persona="none", history_limit=20)
+    await chatter(app, range(30))
+    lengths = [len(history(request)) for request in model.requests]
+    assert max(lengths) <= 20
+    pairs = list(zip(model.requests, model.requests[1:], strict=False))
+    breaks = [old.messages != new.messages[: len(old.messages)] for old, new in pairs].count(True)
+    assert 5 <= breaks <= 9

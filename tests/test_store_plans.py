@@ -12,14 +12,17 @@ from sqlalchemy import event, insert
 
 from bot.chat import Quote
 from bot.store import messages as heard
-from bot.store import replies, window
+from bot.store import replies, sessions, window
 from bot.store.database import Database, Tx
 from bot.store.tables import messages
-from bot.testing import NOW
+from bot.testing import NOW, make_channel
 from tests.stories import Story, tool_round
 
 A_WALK = 50
 """Hundreds of steps; to walk through 5,000 messages takes at least three times that."""
+
+FEW = ("ix_message_unanswered", "ix_message_sending")
+"""Indexes that may be walked: they hold only what waits for something."""
 
 Work = Callable[[Tx, Story], object]
 
@@ -79,6 +82,7 @@ def ask(tx: Tx, story: Story) -> object:
 
 
 def recover(tx: Tx, _story: Story) -> object:
+    replies.mark_interrupted(tx)
     return heard.unanswered(tx, NOW, timedelta(minutes=15)), replies.close_expired(tx, NOW, timedelta(minutes=15))
 
 
@@ -91,25 +95,29 @@ def count(tx: Tx, story: Story) -> object:
     return window.count_window(tx, story.session.id, story.conversation)
 
 
+def settings(tx: Tx, _story: Story) -> object:
+    return sessions.load_overrides(tx, make_channel(thread="t"))
+
+
 def look_back(tx: Tx, story: Story) -> object:
     return replies.last_reply(tx, story.conversation)
 
 
-def take_back(tx: Tx, story: Story) -> object:
+def take_back(tx: Tx, story: Story) -> None:
     story.answer("answered", story.say("asked", addressed=True), rounds=(tool_round("a"),))
     reply = replies.last_reply(tx, story.conversation)
     assert reply is not None
-    return replies.supersede(tx, reply), replies.undo(tx, reply)
+    replies.supersede(tx, reply)
+    replies.undo(tx, reply)
 
 
-EVERYTHING = [ask, recover, read, count, look_back, take_back]
+EVERYTHING = [ask, recover, settings, read, count, look_back, take_back]
 
 
 @pytest.mark.parametrize("work", EVERYTHING)
 async def test_no_statement_walks_the_messages_or_sorts_them(db: Database, work: Work) -> None:
     plan = await db.run(lambda tx: plan_of(tx, Story(tx), work))
-    walks = [line for line in plan if line.startswith("SCAN message") and "ix_message_unanswered" not in line]
-    assert walks == []
+    assert [line for line in plan if line.startswith("SCAN") and not line.endswith(FEW)] == []
     assert "USE TEMP B-TREE FOR ORDER BY" not in plan
 
 

@@ -22,6 +22,7 @@ from bot.store.conversations import (
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import (
+    SENDING,
     UNANSWERED,
     MessageKind,
     ReplyState,
@@ -161,8 +162,7 @@ def worst_state(parts: Sequence[SentPart]) -> ReplyState:
 
 def mark_interrupted(tx: Tx) -> int:
     """After a crash: replies that were being sent are uncertain, and never sent again by themselves (S16)."""
-    sending = update(messages).where(messages.c.state == ReplyState.SENDING.value)
-    return tx.execute(sending.values(state=ReplyState.UNCERTAIN.value)).rowcount
+    return tx.execute(update(messages).where(SENDING).values(state=ReplyState.UNCERTAIN.value)).rowcount
 
 
 def close_burst(tx: Tx, new: NewReply, now: datetime) -> None:

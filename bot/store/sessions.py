@@ -34,7 +34,7 @@ _BY_MESSAGE = (
 )
 _TOUCH = update(sessions).where(sessions.c.id == bindparam("touched"))
 _OVERRIDES = select(overrides.c.scope, overrides.c.scope_key, overrides.c.name, overrides.c.value).where(
-    overrides.c.scope_key.in_(bindparam("keys", expanding=True))
+    overrides.c.scope.in_(tuple(Scope)), overrides.c.scope_key.in_(bindparam("keys", expanding=True))
 )
 
 

@@ -89,10 +89,11 @@ class Scope(StrEnum):
 
 
 KNOWN_TO_PLATFORM = text("platform_message_id IS NOT NULL")
-# SQLite takes a partial index only for a condition that is written like the index's own, so both use these.
+# SQLite takes a partial index only for a condition written like the index's own, so it and the queries share these.
 ADDRESSED = text("addressed")
 UNANSWERED = text("addressed AND answered_by IS NULL")
 ANSWERED = text("answered_by IS NOT NULL")
+SENDING = text("state = 'sending'")
 
 
 def _time(*, nullable: bool = True) -> Any:
@@ -160,6 +161,7 @@ class Message(SQLModel, table=True):
         Index("ix_message_addressed", "session_id", "id", sqlite_where=ADDRESSED),
         Index("ix_message_unanswered", "session_id", "id", sqlite_where=UNANSWERED),
         Index("ix_message_answered_by", "answered_by", sqlite_where=ANSWERED),
+        Index("ix_message_sending", "id", sqlite_where=SENDING),
         {"sqlite_autoincrement": True},
     )
 

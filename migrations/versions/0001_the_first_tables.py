@@ -177,6 +177,7 @@ def upgrade() -> None:
         )
         batch_op.create_index("ix_message_order", ["session_id", "position", "id"], unique=False)
         batch_op.create_index("ix_message_own", ["conversation_id", "position", "id"], unique=False)
+        batch_op.create_index("ix_message_sending", ["id"], unique=False, sqlite_where=sa.text("state = 'sending'"))
         batch_op.create_index(
             "ix_message_unanswered",
             ["session_id", "id"],
@@ -237,6 +238,7 @@ def downgrade() -> None:
     with op.batch_alter_table("message", schema=None) as batch_op:
         batch_op.drop_index("ux_message_platform_id", sqlite_where=sa.text("platform_message_id IS NOT NULL"))
         batch_op.drop_index("ix_message_unanswered", sqlite_where=sa.text("addressed AND answered_by IS NULL"))
+        batch_op.drop_index("ix_message_sending", sqlite_where=sa.text("state = 'sending'"))
         batch_op.drop_index("ix_message_own")
         batch_op.drop_index("ix_message_order")
         batch_op.drop_index("ix_message_answered_by", sqlite_where=sa.text("answered_by IS NOT NULL"))

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from sqlalchemy import event, insert
 
-from bot.chat import Quote
+from bot.chat import InboundKind, Quote
 from bot.store import messages as heard
 from bot.store import replies, sessions, window
 from bot.store.database import Database, Tx
 from bot.store.tables import messages
-from bot.testing import NOW, make_channel
+from bot.testing import NOW, make_channel, make_inbound
 from tests.stories import Story, tool_round
 
 A_WALK = 50
@@ -111,7 +111,14 @@ def take_back(tx: Tx, story: Story) -> None:
     replies.undo(tx, reply)
 
 
-EVERYTHING = [ask, recover, settings, read, count, look_back, take_back]
+def delete(tx: Tx, story: Story) -> None:
+    asked = story.say("asked", addressed=True)
+    for message_id in (f"m{story.answer('answered', asked)}", "unknown"):
+        gone = make_inbound(channel=story.channel, kind=InboundKind.DELETE, message_id=message_id)
+        heard.delete(tx, story.session, gone, heard.find(tx, story.session, message_id))
+
+
+EVERYTHING = [delete, ask, recover, settings, read, count, look_back, take_back]
 
 
 @pytest.mark.parametrize("work", EVERYTHING)
@@ -121,7 +128,7 @@ async def test_no_statement_walks_the_messages_or_sorts_them(db: Database, work:
     assert "USE TEMP B-TREE FOR ORDER BY" not in plan
 
 
-@pytest.mark.parametrize("work", [ask, recover, look_back, take_back])
+@pytest.mark.parametrize("work", [ask, recover, look_back, take_back, delete])
 @pytest.mark.parametrize("past", [{}, {"addressed": True, "answered_by": 1}], ids=["overheard", "answered"])
 async def test_a_long_past_costs_nothing(db: Database, work: Work, past: dict[str, Any]) -> None:
     def act(tx: Tx) -> tuple[int, int]:

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, insert, select, update
 
-from bot.chat import AttachmentKind, Inbound
+from bot.chat import Inbound
 from bot.store import conversations
 from bot.store.database import Tx
+from bot.store.images import forget_images, record_images
 from bot.store.quotes import first_quote
 from bot.store.sessions import SessionRow, touch_session
-from bot.store.tables import UNANSWERED, MessageKind, Standing, images, messages, sessions
+from bot.store.tables import UNANSWERED, MessageKind, Standing, messages, sent_parts, sessions
 from bot.store.window import LIVE
 
 
@@ -41,6 +42,15 @@ _KNOWN = select(messages.c.id, messages.c.addressed).where(
     messages.c.platform_message_id == bindparam("platform_message_id"),
 )
 
+_ANSWER_OF = (
+    select(messages.c.id)
+    .join(sent_parts, sent_parts.c.message_id == messages.c.id)
+    .where(
+        messages.c.session_id == bindparam("session_id"),
+        sent_parts.c.platform_message_id == bindparam("platform_message_id"),
+    )
+)
+
 
 def find(tx: Tx, session: SessionRow, platform_message_id: str) -> Known | None:
     """The message that the platform knows by that id, if it was ever heard of here."""
@@ -63,10 +73,7 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "quote": first_quote(tx, session.id, inbound),
     }
     tx.execute(_INSERT, values)
-    for attachment in inbound.attachments:
-        if attachment.kind is AttachmentKind.IMAGE:
-            image = {"name": attachment.name, "media_type": attachment.media_type, "data": attachment.data}
-            tx.execute(insert(images).values(message_id=message_id, **image))
+    record_images(tx, session.id, message_id, inbound.attachments)
     if not inbound.author.is_bot:
         touch_session(tx, session.id, now)
     return message_id
@@ -97,11 +104,18 @@ def edit(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None, *, 
 
 
 def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -> None:
-    """Take a heard message out of every later prompt (D31); a delete of an unknown one is kept as a tombstone."""
-    if known is None:
+    """Take a message out of every later prompt (D31): a heard one, or the answer of ours that it is a part of. A delete
+    of an unknown one is kept as a tombstone.
+    """
+    facts = {"session_id": session.id, "platform_message_id": inbound.message_id}
+    gone = known.id if known else tx.execute(_ANSWER_OF, facts).scalar()
+    if gone is None:
         _tombstone(tx, session, inbound)
         return
-    tx.execute(update(messages).where(messages.c.id == known.id).values(deleted_at=inbound.sent_at))
+    its_tools = (messages.c.kind == MessageKind.TOOL.value, messages.c.answered_by == gone)
+    for rows in ((messages.c.id == gone,), its_tools):
+        tx.execute(update(messages).where(*rows).values(deleted_at=inbound.sent_at))
+    forget_images(tx, known.id)
     _make_stale(tx, session)
 
 

@@ -215,7 +215,7 @@ class LastReply:
     position: int
     state: ReplyState
     text: str
-    """Empty when a crash cut it off, so that nobody knows what was seen of it (S16)."""
+    """Empty when a crash cut it off, so that nobody knows what was seen of it (S16), or when it was deleted."""
     burst: tuple[int, ...]
     """What it answered, without what its author has deleted since."""
     asker_key: str | None
@@ -234,7 +234,7 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
             messages.c.conversation_id == conversation_id,
             messages.c.kind.in_((MessageKind.REPLY.value, MessageKind.NOTICE.value)),
             exists().where(asked.c.answered_by == messages.c.id, asked.c.addressed),
-            LIVE,
+            messages.c.standing == Standing.LIVE.value,  # one whose message was deleted can still be asked for again
         )
         .order_by(messages.c.position.desc(), messages.c.id.desc())
         .limit(1)
@@ -253,7 +253,7 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
         kind=MessageKind(answer.kind),
         position=answer.position,
         state=ReplyState(answer.state),
-        text=answer.text,
+        text=answer.text if answer.deleted_at is None else "",
         burst=tuple(row.id for row in burst if row.deleted_at is None),
         asker_key=burst[-1].author_key,
         asker_platform_message_id=burst[-1].platform_message_id,

@@ -22,7 +22,7 @@ from tests.scenarios.players import PlayedAdapter, PlayedModel, pause
 SESSIONS = (make_channel("a"), make_channel("a", thread="t"), make_channel("x", dm=True))
 PEOPLE = (make_author("Alice"), make_author("Bob"), make_author("Cem"))
 PERSONAS = ("familiar", "bryony")
-STEPS = 22
+STEPS = 18
 COMMANDS = ("/stop", "/stop", "/reset", "/retry", "/undo", "/continue", *(f"/persona use {name}" for name in PERSONAS))
 
 

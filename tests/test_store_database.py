@@ -75,6 +75,15 @@ async def test_a_failed_work_leaves_nothing_behind(db: Database) -> None:
     assert await db.read(sessions.find_session, make_channel()) is None
 
 
+async def test_an_error_of_the_database_does_not_repeat_what_people_wrote(db: Database) -> None:
+    def fail(tx: Tx) -> None:
+        tx.execute(insert(messages).values(id=1, session_id=404, position=1, text="secret-sentinel", sent_at=NOW))
+
+    with pytest.raises(Exception, match="constraint failed") as failed:
+        await db.run(fail)
+    assert "secret-sentinel" not in str(failed.value)
+
+
 async def test_reading_cannot_write(db: Database) -> None:
     with pytest.raises(Exception, match="readonly"):
         await db.read(sessions.open_session, make_channel(), NOW)

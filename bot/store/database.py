@@ -98,7 +98,10 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
             raise DatabaseUnusable(
                 f"The folder of {parsed.database} cannot be made: {error.strerror}. Set DATA_DIR or DATABASE_URL"
             ) from error
-    engine = create_engine(parsed, poolclass=StaticPool, connect_args={"check_same_thread": False})
+    # An error must not carry into a log what people wrote.
+    engine = create_engine(
+        parsed, poolclass=StaticPool, connect_args={"check_same_thread": False}, hide_parameters=True
+    )
     event.listen(engine, "connect", _read_only_connection if read_only else _write_connection)
     begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"  # a write lock taken late could fail after work was done
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -11,18 +11,23 @@ from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.directory import ModelDirectory
 from bot.overrides import Resolver, SessionSettings
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
+from bot.prompt.pruning import choose_images
 from bot.prompt.tokens import ModelTokens
 from bot.settings import Settings, output_reserve, prompt_budget
-from bot.store import replies, sessions, window
+from bot.store import images, replies, sessions, window
 from bot.store.conversations import conversation_by_id, next_position
 from bot.store.database import Database, Tx
+from bot.store.images import ImageRow
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
+from bot.store.window import WindowRow
 from bot.turn import Asker, Cuts, Turn
 
 OVERREAD = 1.25
 """How much more history than fits is read, so that pruning sees that there is more and makes room in one step."""
 
+IMAGE_REACH = 500
+"""How many messages back images are looked for: each costs a look-up, and what is older is not talked about now."""
 
 _Basis = tuple[str, int, int]
 """Model, budget and HISTORY_LIMIT. What was left out for one basis may have room in another."""
@@ -132,7 +137,7 @@ class TurnOpener:
             burst=read.burst,
             position=read.position,
             history=tuple(history),
-            images=tuple(window.read_images(tx, read.burst)) if limits.vision else (),
+            images=_images(tx, history, read.burst, cuts) if limits.vision else (),
             continues=continues,
             is_greeted=read.is_greeted,
             now=self._now(),
@@ -158,6 +163,12 @@ class TurnOpener:
             burst=burst,
             position=position,
         )
+
+
+def _images(tx: Tx, history: Sequence[WindowRow], burst: Sequence[int], cuts: Cuts) -> tuple[ImageRow, ...]:
+    said = [row.id for row in history if row.kind is MessageKind.SAID]
+    found = images.find_images(tx, said[-IMAGE_REACH:])
+    return tuple(images.read_images(tx, choose_images(found, burst, cuts.images))) if found else ()
 
 
 def persona_for(library: PersonaLibrary, configured: str) -> Persona | None:

@@ -9,8 +9,9 @@ from datetime import datetime
 from bot.llm.catalogue import ModelLimits
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
+from bot.store.images import ImageRow
 from bot.store.sessions import SessionRow
-from bot.store.window import ImageRow, WindowRow
+from bot.store.window import WindowRow
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +32,8 @@ class Cuts:
     """The position before which nothing is sent."""
     shortened: Mapping[int, int] = field(default_factory=dict)
     """How many characters are sent of a message that is too long, by its id."""
+    images: tuple[int, ...] = ()
+    """Ids of the images that were sent; older ones are sent no more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

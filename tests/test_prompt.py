@@ -22,9 +22,10 @@ from bot.prompt.lines import group_history
 from bot.prompt.pruning import IMAGE_TOKENS, MESSAGE_OVERHEAD_TOKENS, REFILL_RATIO, keep_newest
 from bot.prompt.sections import CONTINUE_NOTE, GROUP_WORD, SECTIONS, Section, Slot
 from bot.settings import PlaceSettings
+from bot.store.images import ImageRow
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
-from bot.store.window import ImageRow, WindowRow
+from bot.store.window import WindowRow
 from bot.testing import ScriptedModel, make_channel, make_inbound, make_row, make_turn
 from bot.turn import Turn
 from tests.conftest import MakeApp
@@ -152,7 +153,7 @@ async def test_a_line_tells_who_speaks_where_that_may_be_asked(
 
 
 async def test_images_stand_with_the_message_they_came_with_and_cost_what_an_image_costs() -> None:
-    row, image = make_row("look"), ImageRow(message_id=0, media_type="image/png", data=b"png")
+    row, image = make_row("look"), ImageRow(id=1, message_id=0, media_type="image/png", data=b"png")
     blind, seeing = make_turn(row), make_turn(row, images=(replace(image, message_id=row.id),))
     without, prompt = await build(blind), await build(seeing)
     assert [len(message.images) for message in prompt.messages] == [1]

@@ -16,8 +16,9 @@ from bot.llm.model import Image, ModelError, ModelMessage, Role, ToolCall, ToolS
 from bot.prompt.lines import is_own_word, line_of
 from bot.prompt.pruning import MESSAGE_OVERHEAD_TOKENS, fit
 from bot.prompt.sections import Section, Slot
+from bot.store.images import ImageRow
 from bot.store.tables import MessageKind
-from bot.store.window import ImageRow, WindowRow
+from bot.store.window import WindowRow
 from bot.turn import Cuts, Turn
 
 log = structlog.get_logger(__name__)

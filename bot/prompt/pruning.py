@@ -11,7 +11,8 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from bot.prompt.lines import group_history, is_own_word, prefix_of
-from bot.store.window import ImageRow, WindowRow
+from bot.store.images import ImageKey, ImageRow
+from bot.store.window import WindowRow
 from bot.turn import Cuts, Turn
 
 U = TypeVar("U")
@@ -27,6 +28,13 @@ MESSAGE_OVERHEAD_TOKENS = 6
 
 IMAGE_TOKENS = 800
 """Estimate for one image of ordinary size at the usual detail."""
+
+MOST_IMAGES = 4
+"""Images of a conversation that go with a request, so that a question about a picture may come later than the picture.
+More would fill a window of 16,000 tokens by a quarter, and servers that people run at home take few."""
+
+IMAGE_ROOM_RATIO = 0.5
+"""How much of the history's room images may take; in a small window words come first."""
 
 SMALLEST_SHARE = 32
 """Tokens below which a message of a burst is not shortened any more: a name, the note and a few words. Of a flood of
@@ -72,7 +80,8 @@ def fit(turn: Turn, room: int, count: Count) -> Fitted:
     """The history of a turn within `room` tokens: first older units go, as a whole; only then are the messages to
     answer shortened.
     """
-    images = turn.images
+    most_images = max(0, int(room * IMAGE_ROOM_RATIO) // IMAGE_TOKENS)
+    images = turn.images[max(0, len(turn.images) - most_images) :]
     costs = _Costs(turn=turn, count=count, images=_images_by_message(images))
     units = group_history(_shortened(row, turn.cuts.shortened, count) for row in turn.history)
     asked = _asked(units, turn)
@@ -95,8 +104,24 @@ def fit(turn: Turn, room: int, count: Count) -> Fitted:
         images=images,
         tokens=sum(map(costs.unit, kept)),
         dropped=dropped,
-        cuts=Cuts(start=start, shortened={row: chars for row, chars in shortened.items() if row in ids}),
+        cuts=Cuts(
+            start=start,
+            shortened={row: chars for row, chars in shortened.items() if row in ids},
+            images=tuple(image.id for image in images if image.message_id in ids),
+        ),
     )
+
+
+def choose_images(found: Sequence[ImageKey], burst: Sequence[int], sent: Sequence[int]) -> Sequence[ImageKey]:
+    """Of the images in the window, those to send: what was `sent` before and what is new. Where new ones make them too
+    many, half of them go at once, so that there is room for the next; those of the burst itself always stay.
+    """
+    found = [image for image in found if not sent or image.id >= sent[0]]
+    is_new = bool(found) and (not sent or found[-1].id > sent[-1])
+    if not is_new or len(found) <= MOST_IMAGES:
+        return found
+    asked = sum(image.message_id in burst for image in found)
+    return found[-max(MOST_IMAGES // 2, asked) :]
 
 
 def _images_by_message(images: Iterable[ImageRow]) -> Mapping[int, int]:

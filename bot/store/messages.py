@@ -115,7 +115,7 @@ def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -
     its_tools = (messages.c.kind == MessageKind.TOOL.value, messages.c.answered_by == gone)
     for rows in ((messages.c.id == gone,), its_tools):
         tx.execute(update(messages).where(*rows).values(deleted_at=inbound.sent_at))
-    forget_images(tx, known.id)
+    forget_images(tx, gone)
     _make_stale(tx, session)
 
 

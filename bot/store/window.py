@@ -19,7 +19,6 @@ from bot.store.tables import (
     ReplyState,
     Standing,
     conversations,
-    images,
     listenings,
     messages,
 )
@@ -46,15 +45,6 @@ class WindowRow:
     tool_call_id: str | None = None
     tool_name: str | None = None
     reply_to: str | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ImageRow:
-    """An image of a message."""
-
-    message_id: int
-    media_type: str
-    data: bytes
 
 
 _KINDS = (MessageKind.SAID.value, MessageKind.REPLY.value, MessageKind.TOOL.value)
@@ -234,9 +224,3 @@ def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
     if asked is None or asked.answered_by is not None:
         return ()
     return tuple(tx.execute(_BURST, {**facts, "author_key": asked.author_key}).scalars())
-
-
-def read_images(tx: Tx, message_ids: Sequence[int]) -> list[ImageRow]:
-    """The images of some messages, in order."""
-    rows = tx.execute(select(images).where(images.c.message_id.in_(message_ids)).order_by(images.c.id))
-    return [ImageRow(message_id=row.message_id, media_type=row.media_type, data=row.data) for row in rows]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import discord
 import pytest
@@ -11,7 +10,7 @@ import pytest
 from bot.chat import Severity
 from bot.tasks import Tasks
 from tests.emulators.discord import DiscordEmulator
-from tests.emulators.discord.harness import OPTIONS, Scene, make_adapter, staged
+from tests.emulators.discord.harness import Scene, make_adapter, staged
 
 
 @pytest.fixture
@@ -68,9 +67,6 @@ async def test_the_doctor_names_a_missing_intent_and_where_to_switch_it_on() -> 
         finding = findings["discord: message content intent"]
         assert finding.severity is Severity.FAULT
         assert "Privileged Gateway Intents" in finding.remedy
-        options = replace(OPTIONS, message_content=False)
-        findings = {f.subject: f for f in await make_adapter(emulator, Tasks(), options=options).check()}
-        assert findings["discord: message content intent"].severity is Severity.WARNING
 
 
 async def test_the_doctor_names_an_endpoint_that_takes_the_commands_away(emulator: DiscordEmulator) -> None:

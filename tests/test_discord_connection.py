@@ -93,15 +93,14 @@ async def test_S12_a_refused_token_ends_the_run_in_words(emulator: DiscordEmulat
     await adapter.close()
 
 
-async def test_a_missing_privileged_intent_ends_the_run_in_words() -> None:
+async def test_D11_a_missing_privileged_intent_costs_one_login_at_the_gateway_and_nothing_else() -> None:
     approved = discord.Intents.all()
     approved.message_content = False
-    async with DiscordEmulator(approved=approved) as emulator:
-        adapter = make_adapter(emulator, Tasks())
-        with pytest.raises(AdapterError, match="Message Content Intent") as refused:
-            await adapter.run(nothing)
-        assert "Privileged Gateway Intents" in refused.value.remedy
-        await adapter.close()
+    async with DiscordEmulator(approved=approved) as emulator, hosted(emulator):
+        await emulator.requests.first(lambda request: request.method == "PUT" and request.path.endswith("/commands"))
+        logins = emulator.requests.matching(lambda request: request.is_for("GET", "/users/@me"))
+        assert len(logins) == 1
+        assert not emulator.gateway.started.entries[-1].intents.message_content
 
 
 @pytest.mark.parametrize(

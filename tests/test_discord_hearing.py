@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import discord
 import pytest
@@ -12,7 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.chat import Inbound, InboundKind, Visibility
 from tests.emulators.discord import DiscordEmulator
-from tests.emulators.discord.harness import OPTIONS, Scene, hosted, staged
+from tests.emulators.discord.harness import Scene, hosted, staged
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ async def test_D11_without_the_content_intent_we_hear_dms_and_mentions_and_say_s
     approved = discord.Intents.all()
     approved.message_content = False
     with capture_logs() as logs:
-        async with staged(options=replace(OPTIONS, message_content=False), approved=approved) as scene:
+        async with staged(approved=approved) as scene:
             first = await scene.alice.send(scene.channel, "psst")
             await scene.alice.send(scene.channel, "nobody hears this")
             await scene.alice.edit(first, "nor this")
@@ -43,7 +42,8 @@ async def test_D11_without_the_content_intent_we_hear_dms_and_mentions_and_say_s
             await scene.alice.send_dm("and this")
             await scene.bot.hears(text="and this")
     assert {inbound.text for inbound in scene.bot.heard} == {"but this", "and this"}
-    assert [entry["event"] for entry in logs].count("discord.message_content_missing") == 1
+    (told,) = [entry for entry in logs if entry["event"] == "discord.message_content_missing"]
+    assert "Privileged Gateway Intents" in told["remedy"]
 
 
 async def test_D31_edits_and_deletes_are_heard_though_no_message_is_kept(scene: Scene) -> None:

@@ -52,7 +52,6 @@ class DiscordAdapter:
             wants_files=wants_files,
             rights=self._rights,
             spawn=spawn,
-            options=self._options,
         )
         self._connection = Connection(
             token, self._hearing, spawn=spawn, options=self._options, on_login=self._register_commands
@@ -127,7 +126,7 @@ class DiscordAdapter:
     async def check(self) -> Sequence[Finding]:
         """Look at login, intents and gateway by real calls, whether or not `run` is under way."""
         point_library_at(*self._addresses)
-        return await examine(self._token, message_content=self._options.message_content)
+        return await examine(self._token)
 
     def _register_commands(self) -> None:
         """After the one login of this process, so that commands are never registered twice (D15)."""

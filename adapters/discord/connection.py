@@ -43,12 +43,13 @@ FATAL_CLOSES = {
     4011: ("this bot is in so many servers that Discord demands shards.", "Familiar does not shard yet."),
     4012: ("the gateway speaks another version.", "Check what DISCORD__GATEWAY_URL points to."),
     4013: ("the gateway does not know our intents.", "Check what DISCORD__GATEWAY_URL points to."),
-    4014: (
-        "the Message Content Intent is switched off.",
-        f"Switch it on at {PORTAL} > your application > Bot > Privileged Gateway Intents.",
-    ),
 }
 """Close codes after which connecting again is pointless: the problem and its remedy."""
+NO_CONTENT = "the Message Content Intent is switched off."
+CONTENT_REMEDY = (
+    f"Switch it on at {PORTAL} > your application > Bot > Privileged Gateway Intents, and start the bot again. Without "
+    "it the bot hears only direct messages and messages that mention it."
+)
 
 
 class _OneLine(logging.Filter):
@@ -84,12 +85,10 @@ class Listener(Protocol):
 class _Client(discord.Client):
     """Keeps only what is needed: no messages, no members, no emoji."""
 
-    def __init__(self, listener: Listener, *, message_content: bool) -> None:
+    def __init__(self, listener: Listener) -> None:
         discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
         super().__init__(
-            intents=discord.Intents(
-                guilds=True, guild_messages=True, dm_messages=True, message_content=message_content
-            ),
+            intents=discord.Intents(guilds=True, guild_messages=True, dm_messages=True, message_content=True),
             max_messages=None,
             member_cache_flags=discord.MemberCacheFlags.none(),
             chunk_guilds_at_startup=False,
@@ -97,6 +96,10 @@ class _Client(discord.Client):
             max_ratelimit_timeout=RATE_LIMIT_SECONDS,
         )
         self._listener = listener
+
+    def do_without_content(self) -> None:
+        """Ask for the privileged intent no longer (D11). A client made anew would have to log in again."""
+        self._connection._intents.message_content = False
 
     async def on_message(self, message: discord.Message) -> None:
         self._listener.on_message(message)
@@ -192,13 +195,17 @@ class Connection:
         pause = self._options.reconnect_seconds
         while not self._closing.is_set():
             began = loop.time()
+            client = self._client
             try:
-                client = self._client or await self._log_in()
+                client = client or await self._log_in()
                 await client.connect()
             except discord.LoginFailure:
                 return _refusal(4004)
             except discord.PrivilegedIntentsRequired:
-                return _refusal(4014)
+                if client is None or not client.intents.message_content:
+                    return _refusal(4014)
+                log.warning("discord.message_content_missing", problem=NO_CONTENT, remedy=CONTENT_REMEDY)
+                client.do_without_content()
             except discord.ConnectionClosed as closed:
                 return _refusal(closed.code)
             except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
@@ -215,7 +222,7 @@ class Connection:
         return None
 
     async def _log_in(self) -> _Client:
-        client = _Client(self._listener, message_content=self._options.message_content)
+        client = _Client(self._listener)
         try:
             await client.login(self._token)
         except BaseException:

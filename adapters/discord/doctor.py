@@ -7,7 +7,7 @@ import discord
 import discord.gateway
 import yarl
 
-from adapters.discord.connection import FATAL_CLOSES, PORTAL
+from adapters.discord.connection import CONTENT_REMEDY, FATAL_CLOSES, NO_CONTENT, PORTAL
 from bot.chat import Finding, Severity
 
 GATEWAY_SECONDS = 10.0
@@ -23,14 +23,13 @@ NEEDED = discord.Permissions(
 CHECK_NETWORK = "Check the network, proxies, and DISCORD__API_BASE if it is set."
 
 
-async def examine(token: str, *, message_content: bool) -> list[Finding]:
+async def examine(token: str) -> list[Finding]:
     """One finding per thing looked at; the first fault of login ends it, since the rest needs a login."""
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
     client = discord.Client(intents=discord.Intents(guilds=True))  # without, the library would warn of what we never do
     try:
         await client.login(token)
-        content = _content(client, wanted=message_content)
-        return [_login(client), content, _commands(client), await _gateway(client)]
+        return [_login(client), _content(client), _commands(client), await _gateway(client)]
     except discord.LoginFailure:
         problem, remedy = FATAL_CLOSES[4004]
         return [_fault("login", problem, remedy)]
@@ -56,19 +55,11 @@ def _commands(client: discord.Client) -> Finding:
     return _fault("commands", problem, f"Clear it at {PORTAL} > your application > General Information.")
 
 
-def _content(client: discord.Client, *, wanted: bool) -> Finding:
+def _content(client: discord.Client) -> Finding:
     flags = client.application_flags
     if flags.gateway_message_content or flags.gateway_message_content_limited:
         return _fine("message content intent", "switched on")
-    problem, remedy = FATAL_CLOSES[4014]
-    if wanted:
-        return _fault("message content intent", problem, remedy)
-    return Finding(
-        severity=Severity.WARNING,
-        subject="discord: message content intent",
-        message="not used: in servers, only messages that mention the bot are heard.",
-        remedy=remedy,
-    )
+    return _fault("message content intent", NO_CONTENT, CONTENT_REMEDY)
 
 
 async def _gateway(client: discord.Client) -> Finding:

@@ -28,7 +28,6 @@ from adapters.discord.inbound import (
 )
 from adapters.discord.interactions import Interactions
 from adapters.discord.lanes import Lanes, Spawn
-from adapters.discord.options import DiscordOptions
 from adapters.discord.rights import Rights
 from bot.chat import ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Quote, Visibility, WantsFiles
 
@@ -50,17 +49,14 @@ class Hearing:
         wants_files: WantsFiles,
         rights: Rights,
         spawn: Spawn,
-        options: DiscordOptions,
     ) -> None:
         self._client = client
         self._files = files
         self._wants_files = wants_files
         self._rights = rights
-        self._options = options
         self._lanes = Lanes(spawn)
         self._interactions = Interactions(menu, self._hand_on)
         self._deliver: Deliver | None = None
-        self._content_is_missed = False
         self._known_threads: OrderedDict[int, None] = OrderedDict()
 
     def begin(self, deliver: Deliver) -> None:
@@ -101,20 +97,7 @@ class Hearing:
     def _is_heard(self, message: discord.Message) -> bool:
         if message.author.id == self._my_id or message.type not in SAID:
             return False
-        if self._options.message_content or not is_blank(message) or is_addressed(message, self._my_id):
-            return True
-        self._warn_of_missing_content()
-        return False
-
-    def _warn_of_missing_content(self) -> None:
-        """Once: every message of every server would come by here (D11)."""
-        if not self._content_is_missed:
-            self._content_is_missed = True
-            log.warning(
-                "discord.message_content_missing",
-                remedy="Switch on the Message Content Intent in the developer portal and in the settings, or the bot "
-                "hears only direct messages and messages that mention it.",
-            )
+        return not is_blank(message) or is_addressed(message, self._my_id)
 
     async def _hear(self, message: discord.Message, deliver: Deliver) -> None:
         await self._find_channel(message)

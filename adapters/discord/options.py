@@ -10,8 +10,6 @@ from dataclasses import dataclass
 class DiscordOptions:
     """Caps and switches. The defaults suit one process that serves a few hundred guilds."""
 
-    message_content: bool = True
-    """Whether to ask for the privileged intent; without it only DMs and messages that mention us are heard (D11)."""
     image_bytes: int = 8 << 20
     """Of one image; a larger one is mentioned, not read."""
     text_bytes: int = 64 << 10

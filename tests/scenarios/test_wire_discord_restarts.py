@@ -125,15 +125,19 @@ async def test_S16_after_a_crash_nothing_is_sent_twice_and_the_unanswered_is_ans
     assert lab.heard() == ["Bob: hello"]
 
 
-async def test_D11_without_the_message_content_intent_the_start_names_the_switch(
+async def test_D11_without_the_message_content_intent_the_start_names_the_switch_and_mentions_are_answered(
     tmp_path: Path, migrated_database: Path
 ) -> None:
     approved = discord.Intents.all()
     approved.message_content = False
     async with discord_lab(tmp_path / "lab", migrated_database, approved=approved) as lab:
-        async with running_bot(lab.folder, lab.settings) as bot:
-            assert await bot.ended(20) == 1
-        (failed,) = bot.events("adapter.failed")
-    assert "Message Content Intent" in failed["problem"]
-    assert "Privileged Gateway Intents" in failed["remedy"]
+        async with lab.running() as bot:
+            spot = lab.spot("general")
+            await lab.bob.send(spot.channel, "nobody hears this")
+            await spot.ask(lab.bob, "but this")
+            await spot.says("answer to: Bob: but this")
+            assert await bot.stop() == 0
+        (told,) = bot.events("discord.message_content_missing")
+    assert "Message Content Intent" in told["problem"]
+    assert "Privileged Gateway Intents" in told["remedy"]
     assert "Traceback" not in bot.output

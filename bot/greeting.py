@@ -14,7 +14,7 @@ from bot.personas.library import Persona
 from bot.personas.macros import expand
 from bot.store import replies
 from bot.store.conversations import mark_greeted
-from bot.store.database import Database
+from bot.store.database import Database, Tx
 from bot.store.replies import NewReply, Settled
 from bot.store.sessions import SessionRow
 
@@ -45,7 +45,7 @@ class Greeter:
     ) -> bool:
         """Greet, unless this conversation has been greeted before or the card has no greeting; tells whether it did."""
         text = greeting_of(persona, user)
-        if persona is None or not text or not await self.db.run(mark_greeted, conversation_id):
+        if persona is None or not text:
             return False
         new = NewReply(
             session=session,
@@ -55,10 +55,17 @@ class Greeter:
             position=position,
             burst=(),
         )
-        reply_id = await self.db.run(replies.begin_reply, new, self.now())
+        reply_id = await self.db.run(_begin_once, new, self.now())
+        if reply_id is None:
+            return False
         stream = await self.adapters[session.channel.platform].open_reply(session.channel, handle=handle)
         parts = await stream.finish(Outbound(text=text))
         await self.db.run(
             replies.settle_reply, reply_id, Settled(text=text, tokens=self.count(text), parts=parts), self.now()
         )
         return True
+
+
+def _begin_once(tx: Tx, new: NewReply, now: datetime) -> int | None:
+    """Note that the conversation is greeted together with the greeting's row: a crash leaves both or neither."""
+    return replies.begin_reply(tx, new, now) if mark_greeted(tx, new.conversation_id) else None

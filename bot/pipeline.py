@@ -72,7 +72,6 @@ class Pipeline:
     adapters: Mapping[str, Adapter]
     policy: AccessPolicy
     loop_guard: LoopGuard
-    quota: Quota
     refusals: Quota
     """Counts refusals, so that a stranger hears one per minute and not one per message."""
     overheard_chars: int
@@ -186,7 +185,7 @@ class Pipeline:
         names = (persona.name, persona.card.name) if persona else ()
         if not should_answer(inbound, settings.values, names, self.rng) or not self.loop_guard.allows(inbound):
             return _Verdict()
-        match self.quota.admit(inbound.author.key):
+        match self.desk.admit(inbound.author.key, settings):
             case Admission.ADMITTED:
                 return _Verdict(addressed=True)
             case Admission.NOTICE:
@@ -201,7 +200,8 @@ class Pipeline:
             return _CommandLine(command=command, options=inbound.command.options) if command else None
         if inbound.author.is_bot:
             return None
-        is_text_command = inbound.kind is InboundKind.MESSAGE and inbound.text.startswith("/")
+        is_meant = inbound.mentions_me or not inbound.commands_need_mention
+        is_text_command = inbound.kind is InboundKind.MESSAGE and is_meant and inbound.text.startswith("/")
         if not is_text_command and inbound.kind is not InboundKind.BUTTON:
             return None
         parsed = find_spec(inbound.text.removeprefix("/"), [command.spec for command in by_path.values()])

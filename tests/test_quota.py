@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.quota import WINDOW_SECONDS, Admission, Quota
+from bot.quota import AUTO_PER_MINUTE, WINDOW_SECONDS, Admission, Quota
+from bot.store import sessions
+from bot.store.database import Tx
+from bot.store.tables import Scope
+from bot.testing import NOW
+from tests.conftest import MakeApp
+from tests.talking import DM, open_chat
 
 ADMITTED, NOTICE, SILENT = Admission.ADMITTED, Admission.NOTICE, Admission.SILENT
 
@@ -75,3 +82,34 @@ def test_strangers_who_never_come_back_are_forgotten() -> None:
         clock.now += 1
         quota.admit(f"fake:{number}")
     assert len(vars(quota)["_times"]) <= 2 * WINDOW_SECONDS
+
+
+PAID_BESIDE_LOCAL = {"test": {"base_url": "http://127.0.0.1:9/v1"}, "paid": {"base_url": "https://models.example/v1"}}
+
+
+@pytest.mark.parametrize(
+    ("model", "limit", "answered"),
+    [("test/a", "auto", AUTO_PER_MINUTE + 5), ("paid/a", "auto", AUTO_PER_MINUTE), ("test/a", 3, 3), ("paid/a", 0, 25)],
+)
+async def test_X10_messages_count_by_the_model_that_answers_them_and_not_by_the_default(
+    make_app: MakeApp, model: str, limit: int | str, answered: int
+) -> None:
+    quota = {"messages_per_minute": limit}
+    chat = await open_chat(make_app, persona="none", providers=PAID_BESIDE_LOCAL, quota=quota)
+    await chat.app.core.db.run(choose_model, model)
+    for _ in range(AUTO_PER_MINUTE + 5):
+        await chat.say("hello")
+    assert len(chat.model.requests) == answered
+
+
+def choose_model(tx: Tx, model: str) -> None:
+    key = DM.session_key
+    sessions.set_override(tx, Scope.SESSION, key, "model", json.dumps(model), set_by="fake:alice", now=NOW)
+
+
+async def test_X10_a_command_that_costs_a_model_call_counts_by_its_model(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none", providers=PAID_BESIDE_LOCAL)
+    await chat.app.core.db.run(choose_model, "paid/a")
+    for _ in range(AUTO_PER_MINUTE):
+        await chat.say("hello")
+    assert await chat.say("/retry") == [chat.app.core.catalogue.text("quota-exceeded", "en")]

@@ -137,14 +137,13 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
     providers = configured_providers(core.settings, local)
     client = OpenAIModel(providers, Quirks(lambda: learned, save, drop), catalogue)
     default = default_model(core.settings, local)
-    owner = providers.get(default.partition("/")[0])
     return Models(
         model=model or client,
         catalogue=catalogue,
         directory=ModelDirectory(tuple(providers), default, client.list_models),
         tokens=ModelTokens(token_factor),
         learned=learned,
-        cost_money=owner is not None and not runs_on_this_machine(owner),
+        cost_money={name for name, provider in providers.items() if not runs_on_this_machine(provider)},
     )
 
 
@@ -195,7 +194,8 @@ def _build_desk(
         greeter=greeter,
         policy=AccessPolicy(access=core.settings.access),
         limits=models.catalogue.limits,
-        quota=Quota(_messages_per_minute(core.settings, models), time.monotonic),
+        quota=Quota(_messages_per_minute(core.settings), time.monotonic),
+        is_counted=_make_is_counted(core.settings, models),
         commands=lambda: commands,
     )
 
@@ -208,7 +208,6 @@ def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
         adapters=core.platforms,
         policy=desk.policy,
         loop_guard=LoopGuard(core.settings.bots),
-        quota=desk.quota,
         refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
         overheard_chars=core.settings.overheard_chars,
         count=core.counter.count,
@@ -217,8 +216,16 @@ def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
     )
 
 
-def _messages_per_minute(settings: Settings, models: Models) -> int:
+def _messages_per_minute(settings: Settings) -> int:
     configured = settings.quota.messages_per_minute
-    if configured == "auto":
-        return AUTO_PER_MINUTE if models.cost_money else 0
-    return configured
+    return AUTO_PER_MINUTE if configured == "auto" else configured
+
+
+def _make_is_counted(settings: Settings, models: Models) -> Callable[[str], bool]:
+    """A limit that the operator set counts always, the automatic one where a model costs money."""
+    is_auto = settings.quota.messages_per_minute == "auto"
+
+    def is_counted(model: str) -> bool:
+        return not is_auto or model.partition("/")[0] in models.cost_money
+
+    return is_counted

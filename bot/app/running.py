@@ -60,7 +60,8 @@ class Models:
     directory: ModelDirectory
     tokens: ModelTokens
     learned: list[LearnedQuirk]
-    cost_money: bool
+    cost_money: set[str]
+    """The servers whose answers most likely do."""
 
 
 @dataclass(kw_only=True)

@@ -73,6 +73,8 @@ class Desk:
     greeter: Greeter
     policy: AccessPolicy
     quota: Quota
+    is_counted: Callable[[str], bool]
+    """Whether answers of a model, by its full name, count against the quota."""
     commands: Callable[[], Sequence[Command]]
 
     def text(self, message_id: str, locale: str | None, /, **facts: str | int | float) -> str:
@@ -101,8 +103,14 @@ class Desk:
         Raises:
             UserError: the limit is reached.
         """
-        if self.quota.admit(call.inbound.author.key) is not Admission.ADMITTED:
+        if self.admit(call.inbound.author.key, call.settings) is not Admission.ADMITTED:
             raise UserError("quota-exceeded")
+
+    def admit(self, author_key: str, settings: SessionSettings) -> Admission:
+        """Count an answer against its asker's limit, if it is the model in force there that counts (X10)."""
+        if not self.is_counted(self.models.effective(settings.values.model)):
+            return Admission.ADMITTED
+        return self.quota.admit(author_key)
 
 
 Run = Callable[[Call, Desk], Awaitable[Outbound | None]]

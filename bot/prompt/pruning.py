@@ -33,8 +33,8 @@ MOST_IMAGES = 4
 """Images of a conversation that go with a request, so that a question about a picture may come later than the picture.
 More would fill a window of 16,000 tokens by a quarter, and servers that people run at home take few."""
 
-IMAGE_ROOM_RATIO = 0.5
-"""How much of the history's room images may take; in a small window words come first."""
+IMAGE_ROOM_RATIO = 0.75
+"""How much of the history's room images may take, so that in a small window the words about them stay."""
 
 SMALLEST_SHARE = 32
 """Tokens below which a message of a burst is not shortened any more: a name, the note and a few words. Of a flood of
@@ -80,8 +80,7 @@ def fit(turn: Turn, room: int, count: Count) -> Fitted:
     """The history of a turn within `room` tokens: first older units go, as a whole; only then are the messages to
     answer shortened.
     """
-    most_images = max(0, int(room * IMAGE_ROOM_RATIO) // IMAGE_TOKENS)
-    images = turn.images[max(0, len(turn.images) - most_images) :]
+    images = _images_that_fit(turn, int(room * IMAGE_ROOM_RATIO))
     costs = _Costs(turn=turn, count=count, images=_images_by_message(images))
     units = group_history(_shortened(row, turn.cuts.shortened, count) for row in turn.history)
     asked = _asked(units, turn)
@@ -122,6 +121,15 @@ def choose_images(found: Sequence[ImageKey], burst: Sequence[int], sent: Sequenc
         return found
     asked = sum(image.message_id in burst for image in found)
     return found[-max(MOST_IMAGES // 2, asked) :]
+
+
+def _images_that_fit(turn: Turn, room: int) -> Sequence[ImageRow]:
+    most = max(0, room // IMAGE_TOKENS)
+    if len(turn.images) <= most:
+        return turn.images
+    asked = sum(image.message_id in turn.burst for image in turn.images)
+    kept = max(most // 2, min(most, asked))
+    return turn.images[len(turn.images) - kept :]
 
 
 def _images_by_message(images: Iterable[ImageRow]) -> Mapping[int, int]:

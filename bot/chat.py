@@ -68,8 +68,7 @@ class Author:
     name: str
     """Display name, flattened to one inert line by the adapter."""
     is_bot: bool = False
-    roles: frozenset[str] = frozenset()
-    """Platform role ids; empty where the platform has none."""
+    roles: frozenset[str] = frozenset()  # the platform's ids; empty where it has none
     locale: str | None = None
 
     @property
@@ -152,6 +151,8 @@ class Inbound:
     reply_to: Quote | None = None
     attachments: tuple[Attachment, ...] = ()
     command: CommandCall | None = None
+    commands_need_mention: bool = False
+    """Whether a command in `text` counts only with a mention, as in Discord's servers, where "/" is not ours alone."""
     reply_handle: object | None = None
     """Opaque to the core; handed back to `open_reply` so that a deferred command or a pressed button is answered."""
     migrated_to: ChannelRef | None = None
@@ -300,8 +301,7 @@ class CommandMenu:
 
     specs: tuple[CommandSpec, ...]
     translate: Translate
-    locales: tuple[str, ...]
-    """Every locale of the catalogue, English first."""
+    locales: tuple[str, ...]  # every one of the catalogue, English first
     complete: Complete
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from bot.chat import Quote
-from bot.testing import Reply, ScriptedModel, make_channel
+from bot.testing import Reply, ScriptedModel, make_channel, make_inbound
 from tests.conftest import MakeApp
 from tests.talking import BOB, GROUP, open_chat
 
@@ -33,6 +34,16 @@ async def test_a_commands_answer_reaches_no_prompt_as_a_quote_either_but_a_reply
         await chat.ask("/status")
     assert "[replying to Me: blue]" in str(chat.last_prompt)
     assert "being answered" not in str(chat.last_prompt)
+
+
+async def test_a_typed_command_needs_a_mention_where_the_platform_says_so(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, **PLAIN)
+    answered = []
+    for needed, mentioned in ((True, False), (True, True), (False, False)):
+        inbound = make_inbound("/status", channel=GROUP, mentions_me=mentioned)
+        await chat.app.pipeline.deliver(replace(inbound, commands_need_mention=needed))
+        answered.append(len(chat.adapter.replies))
+    assert answered == [0, 1, 2]
 
 
 async def test_status_tells_how_things_stand(make_app: MakeApp) -> None:

@@ -30,6 +30,13 @@ async def test_D33_a_dm_is_heard_and_answered_without_a_guild(scene: Scene) -> N
     assert (await scene.emulator.bot_message())["channel_id"] == str(scene.bob.dm_channel.id)
 
 
+async def test_commands_in_text_need_our_mention_in_guilds_alone(scene: Scene) -> None:
+    await scene.alice.send(scene.channel, "/status")
+    assert (await scene.bot.hears(text="/status")).commands_need_mention
+    await scene.bob.send_dm("/help")
+    assert not (await scene.bot.hears(text="/help")).commands_need_mention
+
+
 async def test_D11_without_the_content_intent_we_hear_dms_and_mentions_and_say_so_once() -> None:
     approved = discord.Intents.all()
     approved.message_content = False

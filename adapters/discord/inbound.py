@@ -55,6 +55,7 @@ def to_inbound(
         sent_at=message.created_at,
         text=text,
         mentions_me=mentioned,
+        commands_need_mention=message.guild is not None,
         reply_to=quote_of(message, my_id) or starter,
         attachments=attachments,
     )

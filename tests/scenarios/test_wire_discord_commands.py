@@ -21,6 +21,7 @@ NOT_OPEN = "Sorry, I'm not open to you here. That is up to the person who runs m
 
 async def test_X02_X03_only_those_who_manage_a_channel_switch_its_persona(lab: DiscordLab, spot: Spot) -> None:
     mallory = lab.guild.add_member(lab.discord.world.create_user("mallory", global_name="Alice"))
+    await lab.alice.send(spot.channel, "/persona use bryony")  # meant for nobody, as it mentions nobody
     for stranger in (lab.bob, mallory):
         refused = await spot.slash(stranger, "persona use", persona="bryony")
         assert (lab.told(refused), lab.is_private(refused)) == (NEEDS_RIGHTS, True)

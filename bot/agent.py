@@ -89,8 +89,9 @@ class Agent:
         )
         # Text before a tool call stays above the text that comes after it.
         before = f"{answer.text}\n\n" if answer.text else ""
-        others = [name for name in turn.participants if name != turn.persona_name]
-        visible, said = reply_filter((turn.persona_name,), others), ""
+        names = _names_of_persona(turn)
+        others = [name for name in turn.participants if name not in names]
+        visible, said = reply_filter(names, others), ""
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
                 match event:
@@ -101,7 +102,7 @@ class Agent:
                         more = visible.flush()
                         if event.replaces_deltas:
                             # What was streamed turned out to be reasoning; only the whole text counts (L03).
-                            said = clean_reply(event.text, (turn.persona_name,), others)
+                            said = clean_reply(event.text, names, others)
                             answer.text = (before + said).rstrip()
                             return event
                 if more:
@@ -138,6 +139,12 @@ class Agent:
         except Exception as error:
             log.error("tool.failed", tool=call.name, error=repr(error), exc_info=error)
             return "Error: the tool failed. Go on without it."
+
+
+def _names_of_persona(turn: Turn) -> tuple[str, ...]:
+    """What the model may write before its own lines: what people call the persona, and the card's full name (L15)."""
+    full = (turn.persona.card.name,) if turn.persona else ()
+    return tuple(dict.fromkeys((turn.persona_name, *full)))
 
 
 def _replayed(completion: Completion, results: Sequence[str]) -> list[ModelMessage]:

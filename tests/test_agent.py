@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,6 +27,8 @@ from bot.llm.model import (
     ToolSpec,
 )
 from bot.overrides import SessionSettings
+from bot.personas.card import PersonaCard
+from bot.personas.library import Persona
 from bot.prompt.build import Prompt
 from bot.settings import PlaceSettings
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_inbound, make_row, make_turn
@@ -162,6 +165,14 @@ async def test_L16_a_model_that_begins_to_speak_for_others_is_cut_off_on_the_wir
 
 async def test_L15_the_personas_own_label_is_not_shown() -> None:
     given, shown = await answer(ScriptedModel(["Mira: Good evening."]), make_turn(persona_name="Mira"))
+    assert (given.text, shown[0][:4]) == ("Good evening.", "Good")
+
+
+@pytest.mark.parametrize("label", ["Mira", "Mirabelle Ash", "**Mirabelle Ash**", "mirabelle ash: Mira"])
+async def test_L15_both_the_nickname_and_the_full_name_of_the_card_are_labels(label: str) -> None:
+    card = PersonaCard(name="Mirabelle Ash", nickname="Mira")
+    turn = make_turn(persona=Persona(id="mira", card=card, source_path=Path("mira")), persona_name="Mira")
+    given, shown = await answer(ScriptedModel([f"{label}: Good evening."]), turn)
     assert (given.text, shown[0][:4]) == ("Good evening.", "Good")
 
 

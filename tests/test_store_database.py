@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import sqlite3
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
+from alembic.config import Config
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, insert, select, text
+from alembic.operations import Operations
+from alembic.script import Script, ScriptDirectory
+from sqlalchemy import Text, create_engine, insert, select, text
 from sqlmodel import SQLModel
 
 from bot.chat import ChannelRef, Visibility
 from bot.store import schema, sessions
 from bot.store.database import Database, DatabaseUnusable, Tx, open_engine
 from bot.store.schema import SchemaState
-from bot.store.tables import conversations, messages
+from bot.store.tables import Scope, conversations, messages
 from bot.store.tables import sessions as session_table
 from bot.testing import NOW, make_channel
 
@@ -53,7 +58,7 @@ async def test_S02_a_refused_wal_mode_is_told_and_the_bot_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     class RefusesWal(sqlite3.Connection):
-        def execute(self, sql: str, *args: object) -> sqlite3.Cursor:  # type: ignore[override]
+        def execute(self, sql: str, *args: Any) -> sqlite3.Cursor:
             return super().execute(sql.replace("journal_mode=WAL", "journal_mode=DELETE"), *args)
 
     connect = sqlite3.connect
@@ -134,11 +139,30 @@ def test_the_migrations_make_exactly_the_tables_of_the_code(migrated_database: P
     engine.dispose()
 
 
-def test_S09_migrations_run_in_batch_mode_and_know_sqlmodels_types() -> None:
-    environment = (schema.MIGRATIONS / "env.py").read_text()
-    template = (schema.MIGRATIONS / "script.py.mako").read_text()
-    assert "render_as_batch=True" in environment
-    assert "import sqlmodel" in template
+def test_S09_a_generated_migration_alters_a_table_in_sqlite_and_keeps_its_rows(tmp_path: Path) -> None:
+    scripts = tmp_path / "migrations"
+    shutil.copytree(schema.MIGRATIONS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
+    engine = open_engine(f"sqlite:///{tmp_path / 'x.db'}")
+    config = Config()
+    config.set_main_option("script_location", str(scripts))
+    with engine.begin() as tx:
+        config.attributes["connection"] = tx
+        command.upgrade(config, "head")
+        # As if the code had just gained two columns and a NOT NULL, for which SQLite has no ALTER.
+        for column in ("tool_name", "deleted_at"):
+            tx.execute(text(f"ALTER TABLE message DROP COLUMN {column}"))
+        with Operations(MigrationContext.configure(tx)).batch_alter_table("remembered") as batch:
+            batch.alter_column("value", existing_type=Text(), nullable=True)
+        tx.execute(text("INSERT INTO remembered (name, value) VALUES ('a', 'b')"))
+        script = command.revision(config, "back to the code", autogenerate=True)
+        assert isinstance(script, Script)
+        command.upgrade(config, "head")
+        assert compare_metadata(MigrationContext.configure(tx), SQLModel.metadata) == []
+        assert tx.execute(text("SELECT name, value FROM remembered")).all() == [("a", "b")]
+    engine.dispose()
+    written = Path(script.path).read_text()
+    for name in ("batch_alter_table", "sqlmodel.sql.sqltypes.AutoString()", "bot.store.tables.UtcDateTime()"):
+        assert name in written
 
 
 def test_S09_the_way_down_and_up_again_keeps_the_shape(tmp_path: Path) -> None:
@@ -154,6 +178,13 @@ def test_S10_an_empty_file_ends_at_head(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'new' / 'x.db'}"
     assert schema.upgrade(url) is SchemaState.EMPTY
     assert schema.check(url) is SchemaState.CURRENT
+
+
+def test_looking_at_a_database_that_is_not_there_makes_none(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    for name in ("here/x.db", "new/x.db"):
+        assert schema.check(f"sqlite:///{tmp_path / name}") is SchemaState.EMPTY
+    assert [path.name for path in tmp_path.rglob("*")] == ["here"]
 
 
 def test_an_upgrade_apart_does_the_same_and_tells_the_same_faults(tmp_path: Path) -> None:
@@ -217,9 +248,7 @@ async def test_T09_migration_moves_everything_of_a_place_at_once(db: Database) -
     old = ChannelRef(platform="telegram", place="-4000000001", visibility=Visibility.PRIVATE)
     new = ChannelRef(platform="telegram", place="-1002000000001", visibility=Visibility.PRIVATE)
     session = await db.run(sessions.open_session, old, NOW)
-    await db.run(
-        sessions.set_override, sessions.Scope.PLACE, old.place_key, "persona", '"ada"', set_by="telegram:1", now=NOW
-    )
+    await db.run(sessions.set_override, Scope.PLACE, old.place_key, "persona", '"ada"', set_by="telegram:1", now=NOW)
     assert await db.run(sessions.migrate_place, old, new)
     moved = await db.read(sessions.find_session, new)
     assert moved is not None

@@ -14,7 +14,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import structlog
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, text
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from bot.errors import OperatorError
@@ -42,7 +42,7 @@ class Database:
         self._engine = open_engine(url)
         self._writer = ThreadPoolExecutor(1, "database-write")
         # A second connection to a database in memory would see another, empty one.
-        in_memory = make_url(url).database in (None, "", ":memory:")
+        in_memory = database_file(make_url(url)) is None
         self._read_engine = self._engine if in_memory else open_engine(url, read_only=True)
         self._reader = self._writer if in_memory else ThreadPoolExecutor(1, "database-read")
 
@@ -91,12 +91,12 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
         raise DatabaseUnusable(
             f"DATABASE_URL names {parsed.get_backend_name()}, and only SQLite is supported; write sqlite:///data/familiar.db"
         )
-    if parsed.database and parsed.database != ":memory:":
+    if not read_only and (path := database_file(parsed)) is not None:
         try:
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise DatabaseUnusable(
-                f"The folder of {parsed.database} cannot be made: {error.strerror}. Set DATA_DIR or DATABASE_URL"
+                f"The folder of {path} cannot be made: {error.strerror}. Set DATA_DIR or DATABASE_URL"
             ) from error
     # An error must not carry into a log what people wrote.
     engine = create_engine(
@@ -110,6 +110,11 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
         connection.exec_driver_sql(begin)
 
     return engine
+
+
+def database_file(url: URL) -> Path | None:
+    """The file that an address names; `None` for a database in memory."""
+    return None if url.database in (None, "", ":memory:") else Path(url.database)
 
 
 def _write_connection(connection: sqlite3.Connection, _record: Any) -> None:

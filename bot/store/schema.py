@@ -14,7 +14,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlmodel import SQLModel
 
 import bot.store.tables  # noqa: F401  (fills SQLModel.metadata)
-from bot.store.database import DatabaseUnusable, open_engine
+from bot.store.database import DatabaseUnusable, database_file, open_engine
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -105,8 +105,11 @@ def downgrade(url: str) -> None:
 
 
 def check(url: str) -> SchemaState:
-    """How the database stands; changes nothing in it."""
+    """How the database stands; changes nothing, so that a database that is not there yet is none afterwards."""
     engine = open_engine(url, read_only=True)
+    path = database_file(engine.url)
+    if path is not None and not path.exists():
+        return SchemaState.EMPTY
     try:
         with engine.begin() as connection:
             return schema_state(connection)

@@ -85,7 +85,7 @@ class Pipeline:
             await self._deliver(inbound)
         except Exception as error:
             log.error("pipeline.failed", kind=inbound.kind.value, session=inbound.channel.session_key, exc_info=error)
-            if inbound.kind in (InboundKind.COMMAND, InboundKind.BUTTON):
+            if _asks(inbound) or self._command_line(inbound) is not None:
                 await self._tell(inbound, self.desk.catalogue.text("error-internal", inbound.author.locale))
 
     async def welcome(self, channel: ChannelRef, author: Author) -> None:
@@ -126,10 +126,7 @@ class Pipeline:
 
     async def _refuse(self, inbound: Inbound) -> None:
         """Tell somebody who asked for something, once a minute, that it is not for them; nothing is kept (X02)."""
-        asked = inbound.kind in (InboundKind.COMMAND, InboundKind.BUTTON) or (
-            inbound.kind is InboundKind.MESSAGE and (inbound.channel.is_dm or inbound.mentions_me)
-        )
-        if not asked or inbound.author.is_bot:
+        if not _asks(inbound):
             return
         log.info("access.refused", author=inbound.author.key, session=inbound.channel.session_key)
         interactive = inbound.reply_handle is not None  # a deferred command must be answered each time
@@ -266,6 +263,14 @@ class Pipeline:
             inbound.channel, reply_to=reply_to, handle=inbound.reply_handle
         )
         await stream.finish(answer)
+
+
+def _asks(inbound: Inbound) -> bool:
+    """Whether a person evidently wants something from us, so that silence would be taken for a fault."""
+    if inbound.author.is_bot:
+        return False
+    is_said_to_us = inbound.kind is InboundKind.MESSAGE and (inbound.channel.is_dm or inbound.mentions_me)
+    return is_said_to_us or inbound.kind in (InboundKind.COMMAND, InboundKind.BUTTON)
 
 
 def unanswered_requests(rows: Sequence[messages.Unanswered]) -> list[TurnRequest]:

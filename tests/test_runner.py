@@ -15,7 +15,7 @@ from adapters.pacing import PacedReply
 from bot.app import App
 from bot.chat import BeforeSend, ChannelRef, ReplyStream
 from bot.dispatch import TurnRequest
-from bot.llm.model import ModelError
+from bot.llm.model import ModelError, ModelRequest
 from bot.store.database import Tx
 from bot.tasks import Tasks
 from bot.testing import FakeAdapter, FakeReply, Reply, ScriptedModel, make_author, make_inbound
@@ -150,3 +150,39 @@ async def test_a_passing_fault_of_the_database_costs_no_answer(make_app: MakeApp
     )
     assert [*staged.stage.messages.values()] == ["one two"]
     assert [tuple(row) for row in rows] == [("sent", "one two")]
+
+
+@pytest.mark.parametrize("channel", [DM, GROUP])
+async def test_a_command_that_breaks_is_told_however_it_was_given(make_app: MakeApp, channel: ChannelRef) -> None:
+    chat = await open_chat(make_app, persona="none")
+    await chat.say("hello", channel=channel)
+    await execute(chat.app, "ALTER TABLE sent_part RENAME TO gone")
+    told = [chat.app.core.catalogue.text("error-internal", "en")]
+    assert await chat.say("/retry", channel=channel) == told
+    assert await chat.say("/retry", channel=channel, mentions_me=False) == told
+    assert await chat.choose("retry", channel=channel) == told
+    assert await chat.press("retry", channel=channel) == told
+
+
+async def test_a_message_that_cannot_be_stored_is_told_to_whoever_spoke_to_us_alone(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    await execute(chat.app, "ALTER TABLE message RENAME TO gone")
+    told = [chat.app.core.catalogue.text("error-internal", "en")]
+    assert await chat.say("hello") == told
+    assert await chat.say("hello", channel=GROUP) == told
+    assert await chat.say("hello", channel=GROUP, mentions_me=False) == []
+    assert await chat.say("hello", channel=GROUP, author=make_author("Robo", is_bot=True)) == []
+
+
+async def test_a_turn_that_breaks_is_told_once_and_can_be_tried_again(make_app: MakeApp) -> None:
+    faults = iter([ValueError("unforeseen")])
+
+    def script(_request: ModelRequest) -> str:
+        for fault in faults:
+            raise fault
+        return "now"
+
+    chat = await open_chat(make_app, persona="none", model=ScriptedModel(script))
+    assert await chat.say("hello") == [chat.app.core.catalogue.text(FAILED, "en")]
+    assert await chat.say("/retry") == ["now"]
+    assert chat.last_prompt == [("user", "hello")]

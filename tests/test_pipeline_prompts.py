@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
+import pytest
 from sqlalchemy import select
+from structlog.testing import capture_logs
 
 from bot.app import App
 from bot.chat import Attachment, AttachmentKind
-from bot.llm.model import Finish, ModelRequest, ModelUnreachable, Role, ToolCall
+from bot.llm.model import Finish, ModelRequest, ModelUnreachable, Role, ToolCall, Usage
 from bot.store.tables import messages, model_calls
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
@@ -185,3 +189,42 @@ async def test_with_a_history_limit_one_request_is_a_prefix_of_the_next_between_
     pairs = list(zip(model.requests, model.requests[1:], strict=False))
     breaks = [old.messages != new.messages[: len(old.messages)] for old, new in pairs].count(True)
     assert 5 <= breaks <= 9
+
+
+async def test_L20_a_prompt_that_the_server_seems_to_have_cut_is_warned_about_and_teaches_nothing(
+    make_app: MakeApp,
+) -> None:
+    app = await make_app(model=ScriptedModel([Reply(usage=Usage(input_tokens=500))]), persona="none")
+    before = app.models.tokens.factor("test/scripted")
+    with capture_logs() as logs:
+        await app.pipeline.deliver(make_inbound("word " * 2_000))
+        await settle(app)
+    (warning,) = [entry for entry in logs if entry["event"] == "model.prompt_truncated"]
+    assert (warning["log_level"], warning["model"], warning["counted"]) == ("warning", "test/scripted", 500)
+    assert warning["estimated"] > 2_000
+    assert "CONTEXT_WINDOW" in warning["remedy"]
+    assert app.models.tokens.factor("test/scripted") == before
+
+
+async def test_what_a_reply_teaches_does_not_depend_on_what_others_taught_meanwhile(make_app: MakeApp) -> None:
+    text, held, usage = "word " * 400, asyncio.Event(), dict[str, Usage]()
+    model = ScriptedModel(lambda request: Reply(usage=usage.get(name := first_word(request)), hold=holds.get(name)))
+    holds, adapter = {"slow": held}, FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound(f"once {text}", channel=make_channel("a", dm=True)))
+    await settle(app)
+    calls = await app.core.db.read(lambda tx: tx.execute(select(model_calls.c.estimated_tokens)).scalars().all())
+    usage |= {"slow": Usage(input_tokens=calls[0]), "fast": Usage(input_tokens=2 * calls[0])}
+    await app.pipeline.deliver(make_inbound(f"slow {text}", channel=make_channel("b", dm=True)))
+    await model.wait_for(2)
+    await app.pipeline.deliver(make_inbound(f"fast {text}", channel=make_channel("c", dm=True)))
+    await adapter.wait_for(2)
+    risen = app.models.tokens.factor("test/scripted")
+    assert risen > 2
+    held.set()
+    await settle(app)
+    assert app.models.tokens.factor("test/scripted") == pytest.approx(risen - 0.05 * (risen - 1.35), abs=0.01)
+
+
+def first_word(request: ModelRequest) -> str:
+    return request.messages[-1].text.split()[0]

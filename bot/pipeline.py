@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -109,7 +110,7 @@ class Pipeline:
         if not is_told_by_platform and not self.policy.admits(inbound.author, inbound.channel):
             await self._refuse(inbound)
             return
-        heard = await self.db.run(self._hear, inbound, self.now())
+        heard = await self.db.run(self._hear, inbound, await self._count_ahead(inbound), self.now())
         if heard is None:
             return  # a duplicate, an edit or a delete
         if heard.verdict.notice is not None:
@@ -133,8 +134,13 @@ class Pipeline:
         if self.refusals.admit(inbound.author.key) is Admission.ADMITTED or interactive:
             await self._tell(inbound, self.desk.catalogue.text("access-refused", inbound.author.locale))
 
-    def _hear(self, tx: Tx, inbound: Inbound, now: datetime) -> _Heard | None:
-        """Record the inbound and decide what becomes of it, in one transaction."""
+    async def _count_ahead(self, inbound: Inbound) -> dict[str, int]:
+        """Tokens of a long text, such as a file: counted while the database waits, it would hold up everybody."""
+        text = heard_text(inbound)
+        return {text: await asyncio.to_thread(self.count, text)} if len(text) > self.overheard_chars else {}
+
+    def _hear(self, tx: Tx, inbound: Inbound, counted: Mapping[str, int], now: datetime) -> _Heard | None:
+        """Record the inbound and decide what becomes of it, in one transaction; `counted` are tokens of long texts."""
         if inbound.kind is InboundKind.DELETE:
             if (spot := sessions.find_session(tx, inbound.channel)) is not None:
                 messages.delete(tx, spot, inbound, messages.find(tx, spot, inbound.message_id))
@@ -144,7 +150,7 @@ class Pipeline:
         if inbound.kind is InboundKind.EDIT:
             is_overheard = known is not None and not known.addressed
             text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None)
-            messages.edit(tx, session, inbound, known, text=text, tokens=self.count(text))
+            messages.edit(tx, session, inbound, known, text=text, tokens=counted.get(text) or self.count(text))
             return None
         if known is not None:
             return None  # delivered again (D13, T19); it must not count against anybody's limit
@@ -157,7 +163,7 @@ class Pipeline:
             kind=verdict.kind,
             text=text,
             addressed=verdict.addressed,
-            tokens=self.count(text) if verdict.kind is MessageKind.SAID else 0,
+            tokens=(counted.get(text) or self.count(text)) if verdict.kind is MessageKind.SAID else 0,
         )
         message_id = messages.record(tx, session, inbound, new, now)
         return _Heard(

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import select
 
-from bot.chat import Attachment, AttachmentKind, InboundKind
+from bot.chat import Attachment, AttachmentKind, Inbound, InboundKind
 from bot.store.tables import messages
 from bot.testing import make_inbound
 from tests.conftest import MakeApp
@@ -17,10 +17,18 @@ LIMIT = 100
 """Characters that may be counted in a transaction: as many as are kept of an overheard message."""
 
 
-@pytest.mark.parametrize("kind", [InboundKind.MESSAGE, InboundKind.EDIT])
-async def test_long_texts_are_counted_before_the_transaction_that_stores_them(
-    make_app: MakeApp, kind: InboundKind
-) -> None:
+FILE = Attachment(kind=AttachmentKind.TEXT, name="notes.txt", text="word " * 1000)
+
+
+@pytest.mark.parametrize(
+    "long",
+    [
+        make_inbound("look", message_id="2", attachments=(FILE,)),
+        make_inbound("word " * 1000, message_id="1", kind=InboundKind.EDIT),
+    ],
+    ids=["a file", "an edit"],
+)
+async def test_long_texts_are_counted_before_the_transaction_that_stores_them(make_app: MakeApp, long: Inbound) -> None:
     app = await make_app(persona="none", overheard_chars=LIMIT)
     counted: list[tuple[str, int]] = []
 
@@ -29,15 +37,11 @@ async def test_long_texts_are_counted_before_the_transaction_that_stores_them(
         return len(text)
 
     pipeline = replace(app.pipeline, count=count)
-    file = Attachment(kind=AttachmentKind.TEXT, name="notes.txt", text="word " * 1000)
     await pipeline.deliver(make_inbound("short", message_id="1"))
-    await pipeline.deliver(
-        make_inbound("look", message_id="1" if kind is InboundKind.EDIT else "2", kind=kind, attachments=(file,))
-    )
+    await pipeline.deliver(long)
     await app.dispatcher.idle()
-    assert max(length for _, length in counted) > 5000
+    assert max(length for _, length in counted) >= 5000
     assert all(length <= LIMIT for thread, length in counted if thread.startswith("database"))
-    rows = await app.core.db.read(
-        lambda tx: tx.execute(select(messages.c.text, messages.c.tokens).where(messages.c.kind == "said")).all()
-    )
-    assert [(len(row.text), row.tokens) for row in rows] == [(len(row.text), len(row.text)) for row in rows]
+    said = select(messages.c.text, messages.c.tokens).where(messages.c.kind == "said")
+    rows = await app.core.db.read(lambda tx: tx.execute(said).all())
+    assert [row.tokens for row in rows] == [len(row.text) for row in rows]

@@ -30,7 +30,7 @@ PATIENCE = timedelta(minutes=2)
 TYPING_PERIOD = timedelta(seconds=4.5)
 """Telegram keeps the typing sign for five seconds, Discord for ten."""
 BACK_OFF = (1.0, 2.0, 4.0, 8.0)
-"""Seconds before each repetition of a request that did not arrive; the last one is repeated while the patience lasts."""
+"""Seconds before each repetition of a request that did not arrive; the last is repeated while the patience lasts."""
 
 
 class Wait(Exception):

@@ -23,8 +23,9 @@ from bot.gate import AccessPolicy, LoopGuard, should_answer
 from bot.heard import heard_text
 from bot.opening import persona_for, persona_id_for
 from bot.overrides import SessionSettings
+from bot.personas.library import NO_PERSONA, fold
 from bot.quota import Admission, Quota
-from bot.store import conversations, messages, sessions
+from bot.store import conversations, ledger, messages, sessions
 from bot.store.database import Database, Tx
 from bot.store.messages import NewMessage
 from bot.store.sessions import SessionRow
@@ -61,6 +62,8 @@ class _Heard:
     settings: SessionSettings
     verdict: _Verdict
     message_id: int
+    lost_persona: str | None
+    """A persona that was chosen here and whose card is gone, when nobody has been told yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +121,8 @@ class Pipeline:
         elif heard.verdict.command is not None:
             await self._run_command(heard, heard.verdict.command, inbound)
         elif heard.verdict.addressed:
+            if heard.lost_persona is not None:
+                await self._tell_lost_persona(heard, heard.lost_persona, inbound)
             self._request_turn(heard, inbound)
 
     async def _migrate(self, inbound: Inbound) -> None:
@@ -149,7 +154,8 @@ class Pipeline:
         known = messages.find(tx, session, inbound.message_id)
         if inbound.kind is InboundKind.EDIT:
             is_overheard = known is not None and not known.addressed
-            text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None)
+            files = known.files if known and inbound.attachments else ""
+            text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None, files=files)
             messages.edit(tx, session, inbound, known, text=text, tokens=counted.get(text) or self.count(text))
             return None
         if known is not None:
@@ -173,7 +179,19 @@ class Pipeline:
             settings=settings,
             verdict=verdict,
             message_id=message_id,
+            lost_persona=self._lost_persona(tx, session, settings) if verdict.addressed else None,
         )
+
+    def _lost_persona(self, tx: Tx, session: SessionRow, settings: SessionSettings) -> str | None:
+        """A chosen persona that is gone, once per session (DESIGN 6): the default one speaks in its place."""
+        chosen = settings.values.persona
+        if not chosen or fold(chosen) == NO_PERSONA or self.desk.library.find(chosen) is not None:
+            return None
+        told = f"persona-gone:{session.channel.session_key}"
+        if ledger.recall(tx, told) == chosen:
+            return None
+        ledger.remember(tx, told, chosen)
+        return chosen
 
     def _judge(self, inbound: Inbound, settings: SessionSettings) -> _Verdict:
         line = self._command_line(inbound)
@@ -209,6 +227,11 @@ class Pipeline:
             return None
         parsed = find_spec(inbound.text.removeprefix("/"), [command.spec for command in by_path.values()])
         return _CommandLine(command=by_path[parsed.spec.path], options=parsed.rest) if parsed else None
+
+    async def _tell_lost_persona(self, heard: _Heard, lost: str, inbound: Inbound) -> None:
+        persona = self.desk.library.get(heard.persona_id)
+        now = persona.name if persona else self._text(heard, inbound, "persona-none")
+        await self._say(inbound, Outbound(text=self._text(heard, inbound, "persona-gone", persona=lost, now=now)))
 
     async def _run_command(self, heard: _Heard, line: _CommandLine, inbound: Inbound) -> None:
         """Run a command under the caller's rights and answer it; what the caller did wrong is the answer, too."""

@@ -8,12 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from bot.agent import Agent
+from bot.app.personas import persona_problems
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
 from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
 from bot.commands import COMMANDS, make_complete
 from bot.commands.command import Command, Desk
 from bot.dispatch import Dispatcher
+from bot.env import SettingsError
 from bot.gate import AccessPolicy, LoopGuard, is_called
 from bot.greeting import Greeter
 from bot.llm.catalogue import token_factor
@@ -69,14 +71,21 @@ def build_app(
     now: Callable[[], datetime] = utc_now,
     rng: random.Random | None = None,
 ) -> App:
-    """Make an app from settings; nothing is opened yet. What is passed in replaces what the settings would make."""
+    """Make an app from settings; nothing is opened yet. What is passed in replaces what the settings would make.
+
+    Raises:
+        SettingsError: the settings name a persona that is not there.
+    """
+    library = library or PersonaLibrary()
+    if problems := persona_problems(settings, library):
+        raise SettingsError(problems)
     core = Core(
         settings=settings,
         db=Database(settings.sqlite_url),
         tasks=Tasks(),
         catalogue=Catalogue(),
         counter=counter or TokenCounter(),
-        library=library or PersonaLibrary(),
+        library=library,
         resolver=Resolver(settings, settings.profiles),
         platforms=Platforms(),
         now=now,

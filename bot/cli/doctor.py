@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from rich.console import Console
 from rich.markup import escape
 
+from bot.app.personas import persona_problems
 from bot.app.platforms import configured_adapters
 from bot.chat import Author, ChannelRef, CommandMenu, Finding, Severity
 from bot.cli.embedded import local_model_for
@@ -36,7 +37,7 @@ def doctor() -> None:
     report = _Report(secrets_of(settings))
     report.tell(_ok("settings", "read and understood"))
     report.tell(database_finding(settings))
-    for finding in persona_findings():
+    for finding in persona_findings(settings):
         report.tell(finding)
     with ExitStack() as stack:
         try:
@@ -91,10 +92,14 @@ def database_finding(settings: Settings) -> Finding:
     )
 
 
-def persona_findings() -> Sequence[Finding]:
-    """What is wrong with the cards."""
+def persona_findings(settings: Settings) -> Sequence[Finding]:
+    """What is wrong with the cards, and with their names in the settings."""
     library = PersonaLibrary()
-    return library.findings or (_ok("personas", f"{len(library.personas)} cards can be used"),)
+    missing = [
+        Finding(severity=Severity.FAULT, subject="personas", message=problem)
+        for problem in persona_problems(settings, library)
+    ]
+    return [*library.findings, *missing] or [_ok("personas", f"{len(library.personas)} cards can be used")]
 
 
 async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncIterator[Finding]:

@@ -1,0 +1,40 @@
+"""Whether the personas that the settings name are there; asked at the start and by the doctor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
+from bot.settings import Settings
+
+
+def persona_problems(settings: Settings, library: PersonaLibrary) -> list[str]:
+    """One sentence for each setting whose persona cannot speak, with what may have been meant."""
+    return [
+        f"{setting} {problem}"
+        for setting, persona in _named(settings)
+        if persona and fold(persona) != NO_PERSONA and (problem := _problem(persona, library))
+    ]
+
+
+def _named(settings: Settings) -> Iterator[tuple[str, str]]:
+    yield "PERSONA", settings.persona
+    for platform, values in settings.profiles.items():
+        yield f"PROFILES__{platform.upper()}__PERSONA", str(values.get("persona") or "")
+
+
+def _problem(typed: str, library: PersonaLibrary) -> str | None:
+    match library.find(typed):
+        case Persona():
+            return None
+        case Ambiguous(matches=matches):
+            return f"is the name of several cards; take one by its id: {_listed(persona.id for persona in matches)}"
+    near = library.near(typed)
+    if near:
+        return f"names no card that can be used: {typed!r}; did you mean {_listed(near)}?"
+    known = [persona.id for persona in library.personas]
+    return f"names no card that can be used: {typed!r}; there are {_listed([*known, NO_PERSONA])}"
+
+
+def _listed(ids: Iterable[str]) -> str:
+    return ", ".join(ids)

@@ -87,7 +87,8 @@ class AttachmentKind(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attachment:
-    """A file that came with a message. The adapter has fetched and capped it; nothing is fetched later.
+    """A file that came with a message. The adapter has fetched and capped it; nothing is fetched later. Of an EDIT they
+    are only those that are left, by their notes.
 
     IMAGE carries `data` (bytes of a PNG, JPEG, WEBP or GIF, by its magic bytes); TEXT carries `text` and, when cut, a
     `note` such as "first 65536 of 107879 bytes"; OTHER carries only its `note` ("voice message, 12 s").

@@ -11,9 +11,13 @@ NO_WORDS = "[no words]"
 """What somebody says who only calls the bot."""
 
 
-def heard_text(inbound: Inbound, *, overheard_chars: int | None = None) -> str:
-    """The text to keep of a message; overheard ones are cut at `overheard_chars` and lose their files' content."""
-    pieces = [inbound.text, *(_described(attachment, overheard_chars is None) for attachment in inbound.attachments)]
+def heard_text(inbound: Inbound, *, overheard_chars: int | None = None, files: str | None = None) -> str:
+    """The text to keep of a message; overheard ones are cut at `overheard_chars` and lose their files' content.
+
+    An edit brings no content of files: `files` is what was kept of them, and stands after the new words.
+    """
+    described = [_described(attachment, overheard_chars is None) for attachment in inbound.attachments]
+    pieces = [inbound.text, *(described if files is None else [files.removeprefix("\n")])]
     text = "\n".join(piece for piece in pieces if piece.strip())
     if overheard_chars is None:
         return text or NO_WORDS

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.chat import AttachmentKind
+from bot.chat import AttachmentKind, InboundKind
 from tests.emulators.discord.files import Misbehaviour
 from tests.emulators.discord.harness import OPTIONS, Scene, staged
 
@@ -71,6 +71,14 @@ async def test_files_are_fetched_only_for_messages_that_speak_to_us(scene: Scene
     await scene.bot.hears(text="to you")
     assert [inbound.attachments[0].kind for inbound in scene.bot.heard] == [AttachmentKind.OTHER, AttachmentKind.IMAGE]
     assert scene.bot.heard.entries[0].attachments[0].note == "image, 108 B"
+
+
+async def test_D31_an_edit_names_the_files_that_are_left_and_fetches_none(scene: Scene) -> None:
+    message = scene.world.post(scene.bob.dm_channel, scene.bob, "lok", attachments=[("photo.png", PNG)])
+    await scene.bot.hears(text="lok")
+    await scene.bob.edit(message, "look")
+    edit = await scene.bot.hears(InboundKind.EDIT, text="look")
+    assert [(file.kind, file.note) for file in edit.attachments] == [(AttachmentKind.OTHER, "image, 108 B")]
 
 
 async def test_files_are_fetched_where_the_core_wants_them() -> None:

@@ -9,13 +9,14 @@ from sqlalchemy import select
 
 from bot.chat import Attachment, AttachmentKind, InboundKind
 from bot.heard import NO_WORDS, heard_text
-from bot.store.tables import messages
+from bot.store.tables import images, messages
 from bot.testing import ScriptedModel, make_channel, make_inbound
 from tests.conftest import MakeApp
 
 GROUP = make_channel()
 IMAGE = Attachment(kind=AttachmentKind.IMAGE, name="cat.png", note="640x480")
 FILE = Attachment(kind=AttachmentKind.TEXT, name="notes.txt", text="line one\nline two")
+PICTURE = Attachment(kind=AttachmentKind.IMAGE, name="cat.png", media_type="image/png", data=b"png")
 CUT_FILE = Attachment(kind=AttachmentKind.TEXT, name="log.txt", text="abc", note="first 3 of 90 bytes")
 VOICE = Attachment(kind=AttachmentKind.OTHER, name="", note="voice message, 12 s")
 ARCHIVE = Attachment(kind=AttachmentKind.OTHER, name="all.zip", note="too large")
@@ -54,6 +55,19 @@ def test_what_is_overheard_is_cut_and_its_files_are_only_named(
     assert heard_text(make_inbound(text, attachments=attachments), overheard_chars=10) == heard
 
 
+@pytest.mark.parametrize(
+    ("words", "files", "heard"),
+    [
+        ("new", "\n[cat.png]", "new\n[cat.png]"),
+        ("new", "", "new"),
+        ("", "\n[cat.png]", "[cat.png]"),
+        ("", "", NO_WORDS),
+    ],
+)
+def test_an_edit_keeps_what_was_heard_of_files(words: str, files: str, heard: str) -> None:
+    assert heard_text(make_inbound(words, attachments=(ARCHIVE,)), files=files) == heard
+
+
 @settings(deadline=None)
 @given(st.text(), st.integers(1, 50))
 def test_no_overheard_text_is_longer_than_its_cap_and_the_mark(text: str, cap: int) -> None:
@@ -66,6 +80,23 @@ async def test_who_only_calls_the_bot_is_answered_with_words_in_the_prompt(make_
     await app.pipeline.deliver(make_inbound("", mentions_me=True))
     await app.dispatcher.idle()
     assert model.requests[0].messages[-1].text == NO_WORDS
+
+
+@pytest.mark.parametrize("words", ["see thsi", ""])
+async def test_D31_mending_a_typo_keeps_the_files_and_taking_them_away_takes_them_away(
+    make_app: MakeApp, words: str
+) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound(words, message_id="1", attachments=(FILE, PICTURE), mentions_me=True))
+    for number, (edited, left) in enumerate([("see this", (ARCHIVE,)), ("see that", (ARCHIVE,)), ("nothing", ())]):
+        edit = make_inbound(edited, message_id="1", kind=InboundKind.EDIT, attachments=left)
+        await app.pipeline.deliver(edit)
+        await app.pipeline.deliver(make_inbound("and now?", message_id=f"then {number}", mentions_me=True))
+        await app.dispatcher.idle()
+        read = next(message.text for message in model.requests[-1].messages if edited in message.text)
+        assert ("line one" in read) == bool(left)
+    assert await app.core.db.read(lambda tx: tx.execute(select(images)).all()) == []
 
 
 @pytest.mark.parametrize(("mentions_me", "length"), [(False, 101), (True, 400)])

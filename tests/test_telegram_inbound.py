@@ -14,7 +14,7 @@ from adapters.telegram.inbound import Pressed, to_inbound, to_migration, to_pres
 from adapters.telegram.people import MAX_NAME, inert
 from bot.chat import Author, ChannelRef, InboundKind, Visibility
 from tests.emulators.telegram import Chat, Json, TelegramEmulator, User
-from tests.emulators.telegram.stage import ME, heard, parsed
+from tests.emulators.telegram.stage import ME, PNG, heard, parsed
 from tests.emulators.telegram.world import ANONYMOUS_ADMIN, CHANNEL_FORWARDER
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -154,6 +154,13 @@ def test_T12_an_edit_is_an_inbound_of_its_own_kind_with_the_same_id(telegram: Te
         str(message["message_id"]),
         "hello",
     )
+
+
+def test_T12_an_edit_names_the_files_that_are_left(telegram: TelegramEmulator, alice: User) -> None:
+    message = telegram.say(alice, telegram.private(alice), caption="look", **telegram.photo(PNG))
+    inbound = to_inbound(parsed({**message, "caption": "look here"}), ME, kind=InboundKind.EDIT)
+    assert inbound is not None
+    assert [file.note for file in inbound.attachments] == ["photo, 90×90"]
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ class Hearing:
 
     async def _hear_edit(self, message: discord.Message, deliver: Deliver) -> None:
         await self._find_channel(message)
-        if inbound := to_inbound(message, self._my_id, kind=InboundKind.EDIT, files=()):
+        if inbound := to_inbound(message, self._my_id, kind=InboundKind.EDIT):
             await deliver(inbound)
 
     async def _hear_delete(

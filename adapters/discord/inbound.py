@@ -5,7 +5,6 @@ Knows nothing of sending, and fetches no file: `adapters.discord.files` does, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import discord
@@ -31,19 +30,18 @@ def to_inbound(
     my_id: int,
     *,
     kind: InboundKind = InboundKind.MESSAGE,
-    files: Sequence[Attachment] | None = None,
     starter: Quote | None = None,
 ) -> Inbound | None:
     """The message as an inbound, or `None` if there is nothing to hear: our own, a notice, or an empty one (D23).
 
-    `files` are the attachments as fetched, `None` if they were not. `starter` is the message that the thread hangs
-    under; it is quoted where the message itself replies to nothing (D16).
+    Files are there by their notes. `starter` is the message that the thread hangs under; it is quoted where the message
+    itself replies to nothing (D16).
     """
     channel = channel_ref(message.channel)
     if channel is None or message.author.id == my_id or message.type not in SAID:
         return None
     text = text_of(message, my_id)
-    attachments = tuple(noted(file) for file in files_of(message)) if files is None else tuple(files)
+    attachments = tuple(noted(file) for file in files_of(message))
     mentioned = mentions_me(message, my_id)
     if kind is InboundKind.MESSAGE and not (text or attachments or mentioned):
         return None

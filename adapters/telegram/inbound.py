@@ -37,8 +37,8 @@ def to_inbound(messages: Sequence[Message], me: Me, *, kind: InboundKind = Inbou
     if len(readings) < len(messages):
         return None
     text = "\n".join(reading.text for reading in readings if reading.text)
-    is_edit = kind is InboundKind.EDIT  # of which only the text counts, even if nothing is left of it
-    attachments = () if is_edit else tuple(file for message in messages if (file := unfetched(message)))
+    is_edit = kind is InboundKind.EDIT  # which counts even if nothing is left of the text
+    attachments = tuple(file for message in messages if (file := unfetched(message)))
     mentions_me = any(reading.mentions_me for reading in readings)
     if not (text or attachments or mentions_me or is_edit):
         return None

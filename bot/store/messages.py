@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import bindparam, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from bot.chat import Inbound
 from bot.store import conversations
@@ -33,11 +33,15 @@ class Known:
 
     id: int
     addressed: bool
+    files: str
+    """What its text holds of files."""
 
 
 # Statements of the hot path are made once: building one costs more than running it.
 _INSERT = insert(messages)
-_KNOWN = select(messages.c.id, messages.c.addressed).where(
+_KNOWN = select(
+    messages.c.id, messages.c.addressed, func.substr(messages.c.text, messages.c.words + 1).label("files")
+).where(
     messages.c.session_id == bindparam("session_id"),
     messages.c.platform_message_id == bindparam("platform_message_id"),
 )
@@ -55,7 +59,7 @@ _ANSWER_OF = (
 def find(tx: Tx, session: SessionRow, platform_message_id: str) -> Known | None:
     """The message that the platform knows by that id, if it was ever heard of here."""
     row = tx.execute(_KNOWN, {"session_id": session.id, "platform_message_id": platform_message_id}).first()
-    return Known(id=row.id, addressed=row.addressed) if row else None
+    return Known(id=row.id, addressed=row.addressed, files=row.files) if row else None
 
 
 def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: datetime) -> int:
@@ -67,6 +71,7 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "position": message_id,
         "kind": new.kind.value,
         "text": new.text,
+        "words": len(inbound.text) if inbound.text.strip() else 0,
         "addressed": new.addressed,
         "tokens": new.tokens,
         "reply_to": inbound.reply_to.message_id if inbound.reply_to else None,
@@ -94,12 +99,17 @@ def _common(session: SessionRow, inbound: Inbound) -> dict[str, object]:
 
 
 def edit(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None, *, text: str, tokens: int) -> None:
-    """Store the new text of a heard message (T12, D31); an edit of an unknown one is kept as a tombstone."""
+    """Store the new text of a heard message (T12, D31), whose images stay while it has files at all; an edit of an
+    unknown one is kept as a tombstone.
+    """
     if known is None:
         _tombstone(tx, session, inbound)
         return
-    changed = {"text": text, "tokens": tokens, "edited_at": inbound.sent_at}
+    words = len(inbound.text) if inbound.text.strip() else 0
+    changed = {"text": text, "words": words, "tokens": tokens, "edited_at": inbound.sent_at}
     tx.execute(update(messages).where(messages.c.id == known.id).values(changed))
+    if not inbound.attachments:
+        forget_images(tx, known.id)
     _make_stale(tx, session)
 
 

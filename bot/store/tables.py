@@ -177,6 +177,8 @@ class Message(SQLModel, table=True):
     persona_id: str | None = None
     kind: str
     text: str = Field(default="", sa_column=Column(Text, nullable=False))
+    words: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default="0"))
+    """How many characters of `text` its author typed; the rest describes files, and outlives an edit."""
     addressed: bool = False
     answered_by: int | None = None
     reply_to: str | None = None

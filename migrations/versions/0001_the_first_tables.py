@@ -142,6 +142,7 @@ def upgrade() -> None:
         sa.Column("persona_id", sa.String(), nullable=True),
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
+        sa.Column("words", sa.Integer(), server_default="0", nullable=False),
         sa.Column("addressed", sa.Boolean(), nullable=False),
         sa.Column("answered_by", sa.Integer(), nullable=True),
         sa.Column("reply_to", sa.String(), nullable=True),

@@ -19,9 +19,14 @@ from bot.store.replies import NewReply, Settled
 from bot.store.sessions import SessionRow
 
 
-def greeting_of(persona: Persona | None, user: str) -> str:
-    """What the persona says first, its macros expanded for the person who meets it; "" when it says nothing."""
-    return expand(persona.card.first_message, char=persona.name, user=user).strip() if persona else ""
+def greeting_of(persona: Persona | None, user: str, *, in_group: bool = False) -> str:
+    """What the persona says first, its macros expanded for the person who meets it; "" when it says nothing. Where
+    several people meet it, the card's first greeting for groups comes first.
+    """
+    if persona is None:
+        return ""
+    for_groups = persona.card.group_only_greetings[:1] if in_group else ()
+    return expand((*for_groups, persona.card.first_message)[0], char=persona.name, user=user).strip()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +49,7 @@ class Greeter:
         handle: object | None = None,
     ) -> bool:
         """Greet, unless this conversation has been greeted before or the card has no greeting; tells whether it did."""
-        text = greeting_of(persona, user)
+        text = greeting_of(persona, user, in_group=not session.channel.is_dm)
         if persona is None or not text:
             return False
         new = NewReply(

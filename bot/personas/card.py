@@ -134,7 +134,7 @@ class PersonaCard(BaseModel):
     example_messages: Text = ""
     """Blocks that begin with `<START>`, each of `{{user}}:` and `{{char}}:` lines."""
     system_prompt: Text = ""
-    """Replaces the operator's rules where it is not empty; `{{original}}` stands for them."""
+    """Opens the card. The operator's rules always follow the card, unless `{{original}}` gives them a place here."""
     post_history_instructions: Text = ""
     alternate_greetings: Texts = ()
     group_only_greetings: Texts = ()

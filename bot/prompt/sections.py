@@ -6,6 +6,7 @@ turn to turn or the provider's prefix cache is lost; TAIL ones stand after the h
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -27,6 +28,9 @@ Write only what you say yourself: no name before it, no such notes, and never li
 who spoke last, in that person's language."""
 
 CONTINUE_NOTE = "[Go on from where your last message ended. Do not repeat it.]"
+
+
+_RULES_PLACE = re.compile(r"\{\{\s*original\s*\}\}", re.IGNORECASE)
 
 
 class Slot(StrEnum):
@@ -51,8 +55,9 @@ async def card_section(turn: Turn) -> str | None:
         return None
     card = turn.persona.card
     pieces = (card.system_prompt, card.description, card.personality, card.scenario, _examples(card.example_messages))
-    opening = f"You are {turn.persona_name}."
-    return expand("\n\n".join(piece for piece in (opening, *pieces) if piece), char=turn.persona_name, user=_user(turn))
+    text = "\n\n".join(piece for piece in (f"You are {turn.persona_name}.", *pieces) if piece)
+    rules = turn.settings.values.system_prompt
+    return expand(text, char=turn.persona_name, user=_user(turn), original=rules)
 
 
 def _examples(text: str) -> str:
@@ -60,7 +65,11 @@ def _examples(text: str) -> str:
 
 
 async def rules_section(turn: Turn) -> str | None:
-    """The operator's or the place's own behaviour rules (`SYSTEM_PROMPT`)."""
+    """The operator's or the place's own behaviour rules (`SYSTEM_PROMPT`), which no card can leave out; one whose
+    `system_prompt` says `{{original}}` has them there.
+    """
+    if turn.persona is not None and _RULES_PLACE.search(turn.persona.card.system_prompt):
+        return None
     return turn.settings.values.system_prompt or None
 
 

@@ -324,7 +324,7 @@ class Adapter(Protocol):
         """Wait until answers can be sent, which may need a login; for ever where the platform refuses us."""
 
     async def stop_listening(self) -> None:
-        """Take no more inbounds; replies under way can still be finished."""
+        """Take no more inbounds, within a few seconds; replies under way can still be finished."""
 
     async def close(self) -> None:
         """Disconnect and release everything. Safe to call at any time, also before `run` (S18)."""

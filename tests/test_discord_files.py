@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -109,6 +110,18 @@ async def test_X07_a_file_that_never_ends_or_never_comes_is_noted_within_its_lim
         (file,) = scene.bot.heard.entries[0].attachments
         assert (scene.bot.heard.entries[0].text, file.kind, file.note) == ("first", AttachmentKind.OTHER, note)
         assert scene.emulator.files.bytes_sent < 8 << 20
+
+
+async def test_S13_a_stop_gives_downloads_up_and_delivers_their_messages(scene: Scene) -> None:
+    for name in ("one.png", "two.png"):
+        scene.emulator.files.misbehave(name, Misbehaviour.STALLS)
+    scene.world.post(scene.bob.dm_channel, scene.bob, "look", attachments=[("one.png", PNG), ("two.png", PNG)])
+    await scene.emulator.files.asked.first(lambda name: name == "one.png")
+    async with asyncio.timeout(1):
+        await scene.bot.adapter.stop_listening()
+    assert [file.note for file in (await scene.bot.hears(text="look")).attachments] == [
+        "image, 108 B, could not be fetched"
+    ] * 2
 
 
 async def test_X07_the_files_of_one_message_share_one_allowance() -> None:

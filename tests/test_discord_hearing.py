@@ -170,6 +170,16 @@ async def test_one_message_that_breaks_the_pipeline_does_not_silence_its_channel
     await scene.bot.hears(text="after")
 
 
+async def test_S13_a_stop_does_not_wait_for_a_delivery_that_hangs(scene: Scene) -> None:
+    hold = asyncio.Event()
+    scene.bot.answer = lambda _: hold.wait()
+    await scene.bob.send_dm("hi")
+    await scene.bot.hears()
+    async with asyncio.timeout(5):
+        await scene.bot.adapter.stop_listening()
+    hold.set()
+
+
 async def test_after_stop_listening_nothing_is_taken_and_replies_can_end(scene: Scene) -> None:
     await scene.bob.send_dm("before")
     heard = await scene.bot.hears()

@@ -77,7 +77,7 @@ class DiscordAdapter:
         await self._connection.until_login()
 
     async def stop_listening(self) -> None:
-        """Take nothing more, and wait until what was taken is delivered; replies can still be finished."""
+        """Take nothing more, and wait shortly until what was taken is delivered; replies can still be finished."""
         await self._hearing.stop()
 
     async def close(self) -> None:

@@ -22,6 +22,8 @@ from bot.chat import Attachment, AttachmentKind
 log = structlog.get_logger(__name__)
 
 CHUNK_BYTES = 64 << 10
+AT_ONCE = 0.0
+"""A moment of the event loop's clock that has passed."""
 
 MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
@@ -44,6 +46,8 @@ class Files:
     def __init__(self, options: DiscordOptions) -> None:
         self._options = options
         self._session: aiohttp.ClientSession | None = None
+        self._reading: set[asyncio.Timeout] = set()
+        self._is_stopped = False
 
     async def read(self, files: Sequence[discord.Attachment]) -> tuple[Attachment, ...]:
         """Every file as an attachment, in order; one that cannot be had or used is there with a note saying why."""
@@ -56,14 +60,22 @@ class Files:
             read.append(attachment)
         return tuple(read)
 
+    def stop(self) -> None:
+        """End every download, so that the messages can be delivered without."""
+        self._is_stopped = True
+        for timeout in self._reading:
+            timeout.reschedule(AT_ONCE)
+
     async def close(self) -> None:
         """Release the session."""
         if self._session:
             await self._session.close()
 
     async def _read(self, file: discord.Attachment, room: int, deadline: float) -> Attachment:
+        timeout = asyncio.timeout_at(AT_ONCE if self._is_stopped else deadline)
         try:
-            async with asyncio.timeout_at(deadline):
+            async with timeout:
+                self._reading.add(timeout)
                 if _media_type(file) in IMAGE_TYPES:
                     return await self._read_image(file, min(room, self._options.image_bytes))
                 if _media_type(file) == UNKNOWN_TYPE or TEXT_TYPE.fullmatch(_media_type(file)):
@@ -71,6 +83,8 @@ class Files:
         except (aiohttp.ClientError, OSError) as error:  # a time-out is an OSError
             log.warning("discord.file_failed", error=type(error).__name__, size=file.size)
             return noted(file, "could not be fetched")
+        finally:
+            self._reading.discard(timeout)
         return noted(file)
 
     async def _read_image(self, file: discord.Attachment, limit: int) -> Attachment:

@@ -5,6 +5,7 @@ What an inbound looks like is `adapters.discord.inbound`'s business.
 
 from __future__ import annotations
 
+import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,6 +34,8 @@ from bot.chat import ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Quo
 
 log = structlog.get_logger(__name__)
 
+DRAIN_SECONDS = 1.5
+"""How long what was taken may need to be delivered when we stop."""
 KNOWN_THREADS = 1_000
 """For how many threads we keep in mind that their starter was quoted, the latest."""
 
@@ -64,9 +67,14 @@ class Hearing:
         self._deliver = deliver
 
     async def stop(self) -> None:
-        """Take nothing more, and wait until what was taken is delivered."""
+        """Take nothing more, give downloads up, and wait until what was taken is delivered, if that is soon."""
         self._deliver = None
-        await self._lanes.drain()
+        self._files.stop()
+        try:
+            async with asyncio.timeout(DRAIN_SECONDS):
+                await self._lanes.drain()
+        except TimeoutError:
+            log.warning("discord.stopped_before_all_was_delivered")
 
     def on_message(self, message: discord.Message) -> None:
         """Somebody wrote something."""

@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from aiohttp import web
 
+from tests.emulators.discord.journal import Journal
 from tests.emulators.discord.world import World
 
 CHUNK = b"x" * 65_536
@@ -26,6 +27,7 @@ class FileServer:
     def __init__(self, world: World) -> None:
         self.base = ""
         self.bytes_sent = 0
+        self.asked: Journal[str] = Journal()
         self._world = world
         self._misbehaviour: dict[str, Misbehaviour] = {}
 
@@ -35,7 +37,9 @@ class FileServer:
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
         """One download."""
-        how = self._misbehaviour.get(request.path.rsplit("/", 1)[-1])
+        name = request.path.rsplit("/", 1)[-1]
+        self.asked.add(name)
+        how = self._misbehaviour.get(name)
         data = self._world.backend.cdn.get(f"{self.base}{request.path}")
         if how is Misbehaviour.MISSING or data is None:
             return web.Response(status=404)

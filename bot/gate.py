@@ -89,36 +89,53 @@ def should_answer(inbound: Inbound, settings: PlaceSettings, names: Iterable[str
 
 def is_called(inbound: Inbound, settings: PlaceSettings, names: Iterable[str]) -> bool:
     """Whether a message calls the persona, chance aside."""
-    if speaks_to_us(inbound) or is_named(inbound.text, names):
+    if speaks_to_us(inbound) or is_spoken_to(inbound.text, names):
         return True
     match settings.activation:
         case Activation.ALWAYS:
             return True
         case Activation.KEYWORD:
-            return is_named(inbound.text, settings.activation_keywords)
+            return has_word(inbound.text, settings.activation_keywords)
         case _:
             return False
 
 
-def is_named(text: str, names: Iterable[str]) -> bool:
-    """Whether one of the names occurs as a word of its own. Scripts that are written without spaces have no borders
-    between words: a name in one matches anywhere, and their characters may stand right beside any name.
+def is_spoken_to(text: str, names: Iterable[str]) -> bool:
+    """Whether one of the names occurs as a word of its own, in its own capital letters or in nothing but those: many a
+    name is a word as well, which "that tune sounds familiar" has in it. At the beginning and set apart by a mark, it
+    is a call in any letters.
     """
-    folded = _folded(text)
-    return any(_occurs(name, folded) for name in map(_folded, names) if name)
+    plain, known = _plain(text), [name for name in map(_plain, names) if name]
+    if any(_occurs(form, plain) for name in known for form in (name, name.upper())):
+        return True
+    return any(_begins_with(name.casefold(), plain.casefold()) for name in known)
 
 
-def _folded(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold().strip()
+def has_word(text: str, words: Iterable[str]) -> bool:
+    """Whether one of the words occurs as one, in any letters."""
+    folded = _plain(text).casefold()
+    return any(_occurs(word.casefold(), folded) for word in map(_plain, words) if word)
 
 
-def _occurs(name: str, text: str) -> bool:
-    start = text.find(name)
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).strip()
+
+
+def _begins_with(name: str, text: str) -> bool:
+    after = text[len(name) :].lstrip()
+    return text.startswith(name) and (not after or after[0] in ",:;!?、")  # NFKC has made full-width marks narrow
+
+
+def _occurs(word: str, text: str) -> bool:
+    """Scripts that are written without spaces have no borders between words: a word in one matches anywhere, and their
+    characters may stand right beside any word.
+    """
+    start = text.find(word)
     while start >= 0:
-        end = start + len(name)
-        if not (_is_one_word(text[start - 1 : start], name[0]) or _is_one_word(name[-1], text[end : end + 1])):
+        end = start + len(word)
+        if not (_is_one_word(text[start - 1 : start], word[0]) or _is_one_word(word[-1], text[end : end + 1])):
             return True
-        start = text.find(name, start + 1)
+        start = text.find(word, start + 1)
     return False
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.chat import Attachment, AttachmentKind, Author, ChannelRef, InboundKind, Quote, Visibility
-from bot.gate import AccessPolicy, LoopGuard, is_called, is_named, should_answer
+from bot.gate import AccessPolicy, LoopGuard, has_word, is_called, is_spoken_to, should_answer
 from bot.settings import AccessSettings, BotsSettings, PlaceSettings
 from bot.testing import FakeAdapter, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
@@ -30,6 +30,16 @@ TO_BOB = Quote(message_id="1", author_name="Bob", text="yes?")
     [
         ("mira, are you there?", ["Mira"], True),
         ("what says MIRA", ["Mira"], True),
+        ("what says mira", ["Mira"], False),
+        ("what says mira", ["mira"], True),
+        ("mira", ["Mira"], True),
+        ("mira?", ["Mira"], True),
+        ("mira cat", ["Mira"], False),
+        ("that tune sounds familiar to me", ["Familiar"], False),
+        ("familiar faces everywhere", ["Familiar"], False),
+        ("Familiar, what is that tune?", ["Familiar"], True),
+        ("familiar: what is that tune?", ["Familiar"], True),
+        ("tell me, Familiar", ["Familiar"], True),
         ("a miracle", ["Mira"], False),
         ("admira", ["Mira"], False),
         ("a miracle, Mira!", ["Mira"], True),
@@ -38,33 +48,43 @@ TO_BOB = Quote(message_id="1", author_name="Bob", text="yes?")
         ("Mira2 neither", ["Mira"], False),
         ("**Mira**?", ["Mira"], True),
         ("dear Dr. Watson...", ["Dr. Watson"], True),
-        ("zoë?", ["Zoë"], True),
+        ("zoë, are you there?", ["Zoë"], True),
         ("a zoëtrope", ["Zoë"], False),
-        ("zoe\u0308?", ["Zoë"], True),
+        ("with Zoe\u0308", ["Zoë"], True),
         ("小雨你好", ["小雨"], True),
         ("今天小雨在吗", ["小雨"], True),
         ("下大雨了", ["小雨"], False),
         ("Mira你好", ["Mira"], True),
         ("你好Mira，在吗", ["Mira"], True),
         ("Miracle你好", ["Mira"], False),
-        ("ｍｉｒａ さん", ["Mira"], True),
+        ("Ｍｉｒａ さん", ["Mira"], True),
+        ("ｍｉｒａ，在吗", ["Mira"], True),
         ("สวัสดีมีนาค่ะ", ["มีนา"], True),
-        ("who knows", ["Anna", "Who"], True),
+        ("Who knows", ["Anna", "Who"], True),
         ("anything", [], False),
         ("anything", ["", "  "], False),
         ("", ["Mira"], False),
     ],
 )
 def test_a_name_is_heard_as_a_word_of_its_own_in_any_script(text: str, names: list[str], is_it: bool) -> None:
-    assert is_named(text, names) is is_it
+    assert is_spoken_to(text, names) is is_it
+
+
+@pytest.mark.parametrize(
+    ("text", "is_it"),
+    [("who wants Tea?", True), ("tea", True), ("a teapot", False), ("喝茶吗", True), ("nothing", False), ("", False)],
+)
+def test_a_keyword_is_heard_in_any_letters(text: str, is_it: bool) -> None:
+    assert has_word(text, ["TEA", "茶", " "]) is is_it
 
 
 @settings(deadline=None)
 @given(st.text(max_size=30), st.text(max_size=5))
 def test_a_name_between_blanks_is_always_heard_and_never_without_its_letters(text: str, name: str) -> None:
     if name.strip():
-        assert is_named(f"{text} {name} {text}", [name])
-    assert not is_named("0123456789", [f"{name}x"])
+        for is_heard in (is_spoken_to, has_word):
+            assert is_heard(f"{text} {name} {text}", [name])
+    assert not is_spoken_to("0123456789", [f"{name}x"])
 
 
 @pytest.mark.parametrize(

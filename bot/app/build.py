@@ -76,20 +76,7 @@ def build_app(
     Raises:
         SettingsError: the settings name a persona that is not there.
     """
-    library = library or PersonaLibrary()
-    if problems := persona_problems(settings, library):
-        raise SettingsError(problems)
-    core = Core(
-        settings=settings,
-        db=Database(settings.sqlite_url),
-        tasks=Tasks(),
-        catalogue=Catalogue(),
-        counter=counter or TokenCounter(),
-        library=library,
-        resolver=Resolver(settings, settings.profiles),
-        platforms=Platforms(),
-        now=now,
-    )
+    core = _build_core(settings, library or PersonaLibrary(), counter or TokenCounter(), now)
     models = _build_models(core, local, model)
     greeter = Greeter(db=core.db, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
@@ -132,6 +119,24 @@ def _make_wants_files(core: Core) -> WantsFiles:
         return is_called(inbound, core.resolver.resolve(inbound.channel.platform, ()).values, names)
 
     return wants_files
+
+
+def _build_core(
+    settings: Settings, library: PersonaLibrary, counter: TokenCounter, now: Callable[[], datetime]
+) -> Core:
+    if problems := persona_problems(settings, library):
+        raise SettingsError(problems)
+    return Core(
+        settings=settings,
+        db=Database(settings.sqlite_url),
+        tasks=Tasks(),
+        catalogue=Catalogue(),
+        counter=counter,
+        library=library,
+        resolver=Resolver(settings, settings.profiles),
+        platforms=Platforms(),
+        now=now,
+    )
 
 
 def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> Models:

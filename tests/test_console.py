@@ -136,6 +136,15 @@ async def test_a_final_text_that_differs_stands_below_what_was_shown(pipe: Pipe)
     assert pipe.written == "Once upon\nSomething else\n"
 
 
+async def test_what_the_model_says_commands_no_terminal(pipe: Pipe) -> None:
+    reply = await pipe.console.open_reply(pipe.console.channel)
+    await reply.update("a\x1b[2J\x9b2J")
+    await reply.finish(Outbound(text="a\x1b[2J\x9b2J\r\n\tb\x07\x7f"))
+    blank = await pipe.console.open_reply(pipe.console.channel)
+    assert await blank.finish(Outbound(text="\x1b\x07")) == ()
+    assert pipe.written == "a[2J2J\n\tb\n"
+
+
 async def test_a_notice_does_not_break_into_a_line(pipe: Pipe) -> None:
     growing = await pipe.console.open_reply(pipe.console.channel)
     notice = await pipe.console.open_reply(pipe.console.channel)

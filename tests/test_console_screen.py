@@ -55,6 +55,11 @@ class Terminal:
         self._news.set()
 
     @property
+    def written(self) -> str:
+        """Everything that was written to it, as it was."""
+        return self._seen
+
+    @property
     def seen(self) -> str:
         """Everything that appeared, without colours and cursor movements."""
         return re.sub(r"\x1b\][^\x1b\x07]*(?:\x07|\x1b\\)|\x1b\[[0-9;?]*[A-Za-z]", "", self._seen)
@@ -107,6 +112,16 @@ async def test_an_answer_grows_above_the_prompt_and_ends_as_markdown(terminal: T
     await terminal.shows("one two")
     await terminal.shows("• three")
     assert at_prompt.heard[0].text == "hi there"
+
+
+async def test_what_the_model_says_commands_no_terminal(terminal: Terminal, at_prompt: Persona) -> None:
+    terminal.type("hi there\r")
+    reply = await at_prompt.replies.get()
+    await reply.update("growing \x1b]0;owned\x07")
+    await terminal.shows("growing ]0;owned")
+    await reply.finish(Outbound(text="done \x1b]0;owned\x07 &#27;]0;owned"))
+    await terminal.shows("done ]0;owned")
+    assert "\x1b]0;owned" not in terminal.written
 
 
 async def test_the_person_can_type_on_while_an_answer_grows(terminal: Terminal, at_prompt: Persona) -> None:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from dataclasses import replace
 from typing import Protocol
 
 from bot.chat import BeforeSend, Outbound, PartState, SentPart
+
+
+CONTROLS = dict.fromkeys([code for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)])
+"""Characters that command a terminal (C0 and C1 but tab and line break): a model's text may move no cursor."""
 
 
 class Surface(Protocol):
@@ -70,6 +75,7 @@ class ConsoleReply:
 
     async def update(self, text: str) -> None:
         """Show that much of the answer."""
+        text = text.translate(CONTROLS)
         if text.strip():
             await self._announce()
             self._text = text
@@ -88,7 +94,8 @@ class ConsoleReply:
         await self._end()
 
     async def _end(self, *outbounds: Outbound) -> tuple[SentPart, ...]:
-        shown = [outbound for outbound in outbounds if outbound.text.strip()]
+        harmless = [replace(outbound, text=outbound.text.translate(CONTROLS)) for outbound in outbounds]
+        shown = [outbound for outbound in harmless if outbound.text.strip()]
         try:
             for outbound in shown:
                 await self._announce()

@@ -73,3 +73,45 @@ async def test_S12_otherwise_the_others_go_on_and_a_stop_is_a_success(make_idle:
         assert not running.done()
         stop.set()
         assert await running == 0
+
+
+class Slow(FakeAdapter):
+    """An adapter that never gets done with what it is asked at a stop."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__("slow")
+        self._what = what
+
+    async def stop_listening(self) -> None:
+        """Wait for a download, say."""
+        if self._what == "stop_listening":
+            await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        """Wait for a connection to be closed, say."""
+        if self._what == "close":
+            await asyncio.Event().wait()
+        await super().close()
+
+
+@pytest.mark.parametrize("what", ["stop_listening", "close"])
+async def test_S13_no_platform_holds_a_stop_up(make_idle: MakeIdle, what: str) -> None:
+    app = make_idle(Slow(what), stop_grace=0.1)
+    stop = asyncio.Event()
+    stop.set()
+    assert await asyncio.wait_for(app.run(stop), 20) == 0
+
+
+async def test_S13_a_platform_that_fails_while_it_stops_does_not_keep_the_others_from_it(make_idle: MakeIdle) -> None:
+    class Breaking(FakeAdapter):
+        async def stop_listening(self) -> None:
+            raise RuntimeError("unforeseen")
+
+        async def close(self) -> None:
+            raise RuntimeError("unforeseen")
+
+    stop, other = asyncio.Event(), FakeAdapter()
+    app = make_idle(Breaking("breaking"), other)
+    stop.set()
+    assert await asyncio.wait_for(app.run(stop), 20) == 0
+    await asyncio.wait_for(other.run(app.pipeline.deliver), 5)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 import structlog
 
 from bot.app.platforms import Platforms
-from bot.chat import Author, ChannelRef, CommandMenu
+from bot.chat import Adapter, Author, ChannelRef, CommandMenu
 from bot.commands.command import Desk
 from bot.dispatch import Dispatcher
 from bot.errors import AdapterError
@@ -34,6 +35,9 @@ log = structlog.get_logger(__name__)
 
 CLOSING_SECONDS = 1.5
 """How long interrupted answers may take to be closed on a platform that is slow or keeps us waiting (S13)."""
+
+LEAVING_SECONDS = 1.0
+"""How long a platform may take to disconnect; with the grace and the closing it stays below a container's ten."""
 
 
 @dataclass(kw_only=True)
@@ -141,9 +145,10 @@ class App:
     async def _stop_gently(self) -> None:
         """Take nothing more in, let answers end or close them, so that nothing hangs half said (S13)."""
         log.info("app.stopping")
-        adapters = self.core.platforms.values()
-        await asyncio.gather(*(adapter.stop_listening() for adapter in adapters), return_exceptions=True)
-        grace = self.core.settings.stop_grace.total_seconds()
+        now = asyncio.get_running_loop().time
+        end = now() + self.core.settings.stop_grace.total_seconds()
+        await self._on_adapters("stop listening", lambda adapter: adapter.stop_listening(), end - now())
+        grace = max(0.0, end - now())
         try:
             await asyncio.wait_for(self.dispatcher.drain(grace), grace + CLOSING_SECONDS)
         except TimeoutError:
@@ -151,11 +156,19 @@ class App:
 
     async def close(self) -> None:
         """Release everything, in the reverse order of opening. Safe after a failed start."""
-        adapters = self.core.platforms.values()
-        await asyncio.gather(*(adapter.close() for adapter in adapters), return_exceptions=True)
+        await self._on_adapters("close", lambda adapter: adapter.close(), LEAVING_SECONDS)
         await self.core.tasks.close()
         await self.models.model.close()
         await self.core.db.close()
+
+    async def _on_adapters(self, name: str, do: Callable[[Adapter], Coroutine[Any, Any, None]], seconds: float) -> None:
+        """Ask all adapters at once; the faults of one, or its slowness, hold nobody up (S13)."""
+        spawn, platforms = self.core.tasks.spawn, self.core.platforms
+        asked = [spawn(f"{name} {platform}", do(adapter)) for platform, adapter in platforms.items()]
+        if asked and (late := (await asyncio.wait(asked, timeout=seconds))[1]):
+            log.warning("app.adapter_is_slow", tasks=[task.get_name() for task in late])
+            for task in late:
+                task.cancel()
 
 
 async def _all_ended(tasks: Sequence[asyncio.Task[None]]) -> None:

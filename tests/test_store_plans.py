@@ -133,6 +133,7 @@ async def test_no_statement_walks_the_messages_or_sorts_them(db: Database, work:
 async def test_a_long_past_costs_nothing(db: Database, work: Work, past: dict[str, Any]) -> None:
     def act(tx: Tx) -> tuple[int, int]:
         story = Story(tx)
+        story.answer("answered", story.say("asked", addressed=True))
         story.say("never answered", addressed=True, author="Carol")
         write_past(tx, story, 50, **past)
         short = steps_of(tx, story, work)

@@ -21,6 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
+from bot.llm.catalogue import Catalogue, token_factor
 from bot.prompt.o200k import FOLDER, RANKS_FILE, RANKS_SHA256, Vocabulary
 from bot.prompt.tokens import BULK_CHARS, SMALLEST_LESSON, ModelTokens, TokenCounter, rough_count
 
@@ -109,9 +110,26 @@ def test_M13_lone_surrogates_count_as_what_the_wire_would_carry(
     assert counter.count("a\ud83d b") == real_count(reference, "a\ufffd b")
 
 
-@pytest.mark.parametrize("model", ["qwen2.5:1.5b", "alias-fast", "azure/gpt4-128k", "", "o1"])
-def test_M14_any_model_name_gets_the_start_factor_of_its_family(model: str) -> None:
-    assert ModelTokens(lambda _: 1.12).estimate(model, 1000) == 1120
+@pytest.mark.parametrize(
+    ("model", "tokens", "lines"),
+    [
+        ("lab/qwen2.5:1.5b", 1100, 0),
+        ("lab/alias-fast", 1350, 1),
+        ("azure/gpt4-128k", 1350, 1),
+        ("", 1350, 1),
+        ("openai/o1", 1000, 0),
+        ("lab/llama-3.1-8b", 1350, 0),
+    ],
+)
+def test_M14_a_model_with_an_unknown_name_is_counted_by_a_default_with_one_line_in_the_log(
+    model: str, tokens: int, lines: int
+) -> None:
+    catalogue = Catalogue()
+    with structlog.testing.capture_logs() as logs:
+        for _ in range(3):
+            catalogue.limits(model)
+            assert ModelTokens(token_factor).estimate(model, 1000) == tokens
+    assert [(entry["event"], entry["model"]) for entry in logs] == [("model.unknown", model)] * lines
 
 
 @pytest.mark.parametrize("damage", ["missing", "truncated", "other bytes", "other ranks"])

@@ -10,6 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import structlog
+
+log = structlog.get_logger(__name__)
+
 UNKNOWN_WINDOW = 8_192
 """Tokens assumed for a model that nobody told us about."""
 
@@ -50,7 +54,7 @@ class Catalogue:
         self._limits: dict[str, ModelLimits] = {}
 
     def limits(self, model: str) -> ModelLimits:
-        """Limits of `provider/model`. Any name is fine; an unknown one gets cautious values."""
+        """Limits of `provider/model`. Any name is fine; an unknown one gets cautious values, told once (M14)."""
         if model not in self._limits:
             self._limits[model] = self._look_up(model)
         return self._limits[model]
@@ -58,6 +62,8 @@ class Catalogue:
     def _look_up(self, model: str) -> ModelLimits:
         provider = model.partition("/")[0]
         found = family_limits(model)
+        if found.source == "default" and token_factor(model) == UNKNOWN_FACTOR:
+            log.info("model.unknown", model=model, context_window=found.context_window, token_factor=UNKNOWN_FACTOR)
         if small := SMALL_BY_DEFAULT.get(provider):
             found = replace(found, context_window=min(found.context_window, small))
         for key in (provider, model):

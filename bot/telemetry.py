@@ -16,7 +16,17 @@ import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
 MASK = "***"
-CHATTY_LOGGERS = ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "discord", "aiohttp.access", "alembic")
+CHATTY_LOGGERS = (
+    "httpx",
+    "httpx2",
+    "httpcore",
+    "httpcore2",
+    "openai",
+    "discord",
+    "telegram",
+    "aiohttp.access",
+    "alembic",
+)
 """Loggers of libraries that speak at INFO about every request; some write addresses that hold a token (X01)."""
 
 
@@ -80,7 +90,9 @@ def setup_logging(*, form: str, level: str, secrets: Iterable[str] = (), stream:
             foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer]
         )
     )
-    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    # At DEBUG libraries write what they send, messages and answers in full; that level is for our own events alone.
+    lowest = max(logging.INFO, logging.getLevelNamesMapping()[level.upper()])
+    logging.basicConfig(handlers=[handler], level=lowest, force=True)
     for name in CHATTY_LOGGERS:
         logging.getLogger(name).setLevel(logging.WARNING)
     logging.raiseExceptions = False  # a record that cannot be formatted would be printed with its arguments as they are

@@ -85,6 +85,11 @@ class Thing:
     token: str
 
 
+@pytest.mark.parametrize("name", [*CHATTY_LOGGERS, "telegram.Bot", "some.library"])
+def test_debug_logging_shows_no_body_that_a_library_sends(name: str) -> None:
+    assert logged("text", lambda: logging.getLogger(name).debug("sending %s", "the answer"), level="debug") == ""
+
+
 def raise_nested() -> None:
     try:
         raise ValueError(f"GET https://api.telegram.org/bot{SECRET}/getMe")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from adapters.telegram.files import image_type_of, opened, wanted
 from adapters.telegram.options import FileLimits
 from bot.chat import Attachment, AttachmentKind
 from tests.emulators.telegram import TelegramEmulator
-from tests.emulators.telegram.stage import PNG, Stage, parsed
+from tests.emulators.telegram.stage import PNG, QUICK, Stage, parsed
 
 
 @pytest.fixture
@@ -42,7 +43,7 @@ def test_the_largest_photo_within_the_cap_is_wanted(stage: Stage) -> None:
     (message,) = parsed(stage.telegram.say(stage.alice, stage.group, photo=sizes))
     found = wanted(message, FileLimits(image_bytes=5000))
     assert found is not None
-    assert (found.file_id, found.limit) == ("medium", 5000)
+    assert (found.file_id, found.limit) == ("medium", 1000)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +52,7 @@ def test_the_largest_photo_within_the_cap_is_wanted(stage: Stage) -> None:
         ("notes.txt", "text/plain", 64),
         ("setup.toml", "application/octet-stream", 64),
         ("Image_9_1.html", "text/html", 64),
-        ("cat.png", "image/png", 500),
+        ("cat.png", "image/png", 1),
         ("manual.pdf", "application/pdf", None),
     ],
 )
@@ -123,6 +124,17 @@ async def test_a_text_file_comes_with_its_beginning_and_a_note(stage: Stage) -> 
     (file,) = inbound.attachments
     assert (file.kind, file.name, file.text) == (AttachmentKind.TEXT, "notes.txt", "line\n" * 20)
     assert file.note == "first 100 of 500 bytes"
+
+
+async def test_X07_the_files_of_one_album_share_one_allowance(stage: Stage) -> None:
+    together = replace(QUICK, files=replace(QUICK.files, message_bytes=2 * len(PNG) + 1))
+    async with stage.running(options=together) as (_, ears):
+        for _ in range(4):
+            stage.telegram.say(stage.alice, stage.private, media_group_id="9", **stage.telegram.photo(PNG))
+        (album,) = await ears.hear(1)
+    assert [file.kind for file in album.attachments] == [AttachmentKind.IMAGE] * 2 + [AttachmentKind.OTHER] * 2
+    assert album.attachments[-1].note == "photo, 90×90, too large beside the others"
+    assert len(stage.telegram.calls_of("getFile")) == 2
 
 
 async def test_X07_a_file_that_lies_about_its_size_or_never_ends_is_cut_by_real_bytes_and_time(stage: Stage) -> None:

@@ -9,7 +9,6 @@ from typing import Protocol
 
 from bot.chat import BeforeSend, Outbound, PartState, SentPart
 
-
 CONTROLS = dict.fromkeys([code for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)])
 """Characters that command a terminal (C0 and C1 but tab and line break): a model's text may move no cursor."""
 

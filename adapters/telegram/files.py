@@ -44,12 +44,19 @@ class Downloads:
 
     async def fetch(self, messages: Sequence[Message]) -> tuple[Attachment, ...]:
         """One attachment per message that has a file; what was not fetched keeps its note."""
-        files = [(file, wanted(message, self._limits)) for message in messages if (file := unfetched(message))]
-        return tuple(await asyncio.gather(*(self._fetch_one(file, wish) for file, wish in files)))
+        room, fetching = self._limits.message_bytes, []
+        for message in messages:
+            if file := unfetched(message):
+                wish = wanted(message, self._limits)
+                fetching.append(self._fetch_one(file, wish, room))
+                room -= wish.limit if wish and wish.limit <= room else 0
+        return tuple(await asyncio.gather(*fetching))
 
-    async def _fetch_one(self, file: Attachment, wish: Wanted | None) -> Attachment:
+    async def _fetch_one(self, file: Attachment, wish: Wanted | None, room: int) -> Attachment:
         if wish is None:
             return file
+        if wish.limit > room:
+            return replace(file, note=f"{file.note}, too large beside the others")
         try:
             async with asyncio.timeout(self._limits.timeout.total_seconds()):
                 address = (await self._bot.get_file(wish.file_id)).file_path or ""
@@ -64,13 +71,13 @@ def wanted(message: Message, limits: FileLimits) -> Wanted | None:
     """What to fetch of a message: the largest photo within the cap, an image or a text sent as a document."""
     fitting = [size for size in message.photo if (size.file_size or 0) <= limits.image_bytes]
     if fitting:
-        return Wanted(file_id=fitting[-1].file_id, limit=limits.image_bytes)
+        return Wanted(file_id=fitting[-1].file_id, limit=fitting[-1].file_size or limits.image_bytes)
     document = message.document
     if document is None or message.animation:
         return None
     media_type = document.mime_type or ""
     if media_type.startswith("image/") and (document.file_size or 0) <= limits.image_bytes:
-        return Wanted(file_id=document.file_id, limit=limits.image_bytes)
+        return Wanted(file_id=document.file_id, limit=document.file_size or limits.image_bytes)
     if media_type.startswith(TEXT_TYPES) or TEXT_NAME.search(document.file_name or ""):
         return Wanted(file_id=document.file_id, limit=limits.text_bytes)
     return None

@@ -50,6 +50,8 @@ class FileLimits:
 
     image_bytes: int = 5 * 1024 * 1024
     text_bytes: int = 64 * 1024
+    message_bytes: int = 16 * 1024 * 1024
+    """Of all files of one inbound together, an album for example."""
     timeout: timedelta = timedelta(seconds=20)
     """For all files of one inbound, which are fetched side by side."""
 

@@ -6,7 +6,6 @@ import asyncio
 
 import pytest
 from sqlalchemy import select
-from structlog.testing import capture_logs
 
 from bot.app import App
 from bot.chat import Attachment, AttachmentKind
@@ -189,21 +188,6 @@ async def test_with_a_history_limit_one_request_is_a_prefix_of_the_next_between_
     pairs = list(zip(model.requests, model.requests[1:], strict=False))
     breaks = [old.messages != new.messages[: len(old.messages)] for old, new in pairs].count(True)
     assert 5 <= breaks <= 9
-
-
-async def test_L20_a_prompt_that_the_server_seems_to_have_cut_is_warned_about_and_teaches_nothing(
-    make_app: MakeApp,
-) -> None:
-    app = await make_app(model=ScriptedModel([Reply(usage=Usage(input_tokens=500))]), persona="none")
-    before = app.models.tokens.factor("test/scripted")
-    with capture_logs() as logs:
-        await app.pipeline.deliver(make_inbound("word " * 2_000))
-        await settle(app)
-    (warning,) = [entry for entry in logs if entry["event"] == "model.prompt_truncated"]
-    assert (warning["log_level"], warning["model"], warning["counted"]) == ("warning", "test/scripted", 500)
-    assert warning["estimated"] > 2_000
-    assert "CONTEXT_WINDOW" in warning["remedy"]
-    assert app.models.tokens.factor("test/scripted") == before
 
 
 async def test_what_a_reply_teaches_does_not_depend_on_what_others_taught_meanwhile(make_app: MakeApp) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from bot.overrides import SessionSettings
 from bot.prompt.build import NoRoom, Prompt, PromptBuilder
@@ -125,3 +126,19 @@ async def test_a_history_limit_cuts_once_for_several_turns_and_tells_what_it_lef
     assert (prompt.dropped, prompt.cuts.start) == (3, rows[3].position)
     full = await build(make_turn(*rows[1:], settings=limited))
     assert (len(full.messages), full.dropped) == (8, 0)
+
+
+async def test_the_log_tells_token_counts_and_what_went_at_debug_level_and_nothing_that_was_said() -> None:
+    rows = [make_row(f"secret{number} {LONG}") for number in range(3)]
+    with capture_logs() as logs:
+        prompt = await build(make_turn(*rows), section("secret rules"), budget=2_000)
+        await build(make_turn(make_row("secret")))
+    assert [(entry["event"], entry["log_level"]) for entry in logs] == [
+        ("prompt.built", "debug"), ("prompt.pruned", "debug"), ("prompt.built", "debug"),
+    ]  # fmt: skip
+    built, pruned, _ = logs
+    assert built["sections"] + built["tools"] + built["history"] == prompt.counted
+    assert (built["room"], built["messages"], built["images"]) == (2_000 - 2 - MESSAGE_OVERHEAD_TOKENS, 1, 0)
+    assert (pruned["dropped"], pruned["start"], pruned["shortened"]) == (2, rows[2].position, [rows[2].id])
+    assert "secret" not in str(logs)
+    assert "w1" not in str(logs)

@@ -14,7 +14,7 @@ import structlog
 
 from bot.llm.model import Image, ModelError, ModelMessage, Role, ToolCall, ToolSpec
 from bot.prompt.lines import is_own_word, line_of
-from bot.prompt.pruning import MESSAGE_OVERHEAD_TOKENS, fit
+from bot.prompt.pruning import MESSAGE_OVERHEAD_TOKENS, Fitted, fit
 from bot.prompt.sections import Section, Slot
 from bot.store.images import ImageRow
 from bot.store.tables import MessageKind
@@ -89,6 +89,7 @@ class PromptBuilder:
             raise NoRoom(turn, sections=int(section_tokens * factor), tools=int(tool_tokens * factor))
         fitted = fit(turn, room, self._count)
         counted = section_tokens + tool_tokens + fitted.tokens
+        _log_counts(turn, fitted, sections=section_tokens, tools=tool_tokens, room=room, factor=factor)
         system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
         history = [_message(row, turn, fitted.images) for unit in fitted.units for row in unit]
         return Prompt(
@@ -113,6 +114,34 @@ class PromptBuilder:
         except Exception as error:
             log.warning("prompt.section_failed", section=section.name, error=repr(error))
         return None
+
+
+def _log_counts(turn: Turn, fitted: Fitted, *, sections: int, tools: int, room: int, factor: float) -> None:
+    """What `DEBUG_LOGGING` shows of a prompt: tokens as we count them, and what went; never what anybody said."""
+    session = turn.session.channel.session_key
+    images = len(fitted.cuts.images)
+    log.debug(
+        "prompt.built",
+        session=session,
+        model=turn.model,
+        factor=round(factor, 3),
+        sections=sections,
+        tools=tools,
+        history=fitted.tokens,
+        room=room,
+        messages=sum(map(len, fitted.units)),
+        images=images,
+    )
+    shortened = sorted(fitted.cuts.shortened.keys() - turn.cuts.shortened.keys())
+    if fitted.dropped or shortened or images < len(turn.images):
+        log.debug(
+            "prompt.pruned",
+            session=session,
+            dropped=fitted.dropped,
+            start=fitted.cuts.start,
+            shortened=shortened,
+            images_left_out=len(turn.images) - images,
+        )
 
 
 def _message(row: WindowRow, turn: Turn, images: Sequence[ImageRow]) -> ModelMessage:

@@ -12,6 +12,7 @@ from adapters.telegram.commands import menu_commands
 from bot.chat import CommandMenu, CommandSpec
 from bot.commands import COMMANDS
 from bot.commands.command import inert
+from bot.commands.keys import zones
 from bot.locale import Catalogue
 from bot.overrides import Source
 from bot.settings import Activation
@@ -324,3 +325,11 @@ async def test_start_without_a_greeting_says_hello(make_app: MakeApp) -> None:
 
 def test_a_name_in_words_is_its_path() -> None:
     assert CommandSpec(path=("persona", "use")).name == "persona use"
+
+
+async def test_completion_looks_for_the_time_zones_once_and_not_at_every_key(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    zones.cache_clear()
+    for typed in ("eu", "eur", "europe/ber"):
+        assert "Europe/Berlin" in await chat.app.menu.complete(DM, ALICE, ("session", "set"), "value", typed)
+    assert zones.cache_info().misses == 1

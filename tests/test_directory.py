@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from bot.errors import UserError
-from bot.llm.directory import LISTING_SECONDS, ModelDirectory
+from bot.llm.directory import LISTING_SECONDS, SILENCE_SECONDS, ModelDirectory
 from bot.llm.model import ModelUnreachable
 
 OFFERED: dict[str, tuple[str, ...] | None] = {
@@ -26,6 +28,7 @@ class Servers:
 
     async def list_models(self, provider: str) -> tuple[str, ...]:
         self.asked.append(provider)
+        await asyncio.sleep(0)
         offered = self.offered[provider]
         if offered is None:
             raise ModelUnreachable(provider, "no connection")
@@ -120,12 +123,21 @@ async def test_a_search_finds_models_with_every_word(servers: Servers, keyword: 
     assert await servers.directory().search(keyword) == found
 
 
-async def test_servers_that_do_not_answer_are_left_out_and_asked_again(servers: Servers) -> None:
+async def test_servers_that_do_not_answer_are_left_out_and_asked_again_after_a_while(servers: Servers) -> None:
     directory = servers.directory()
     assert len(await directory.all_models()) == 6
     servers.offered["quiet"] = ("late",)
+    servers.now = SILENCE_SECONDS - 1
+    assert len(await directory.all_models()) == 6
+    assert servers.asked.count("quiet") == 1
+    servers.now = SILENCE_SECONDS
     assert "quiet/late" in await directory.all_models()
-    assert servers.asked.count("quiet") == 2
+
+
+async def test_who_looks_at_once_asks_each_server_once(servers: Servers) -> None:
+    directory = servers.directory()
+    await asyncio.gather(*(directory.search(typed) for typed in ("g", "gp", "gpt")))
+    assert sorted(servers.asked) == ["openai", "quiet", "router"]
 
 
 async def test_a_listing_is_believed_for_a_while(servers: Servers) -> None:
@@ -136,12 +148,3 @@ async def test_a_listing_is_believed_for_a_while(servers: Servers) -> None:
     assert "openai/new" not in await directory.all_models()
     servers.now = LISTING_SECONDS
     assert "openai/new" in await directory.all_models()
-
-
-async def test_asking_a_server_asks_it_now_and_tells_that_it_does_not_answer(servers: Servers) -> None:
-    directory = servers.directory()
-    await directory.all_models()
-    servers.offered["openai"] = ("new",)
-    assert await directory.ask("openai") == ("new",)
-    with pytest.raises(ModelUnreachable):
-        await directory.ask("quiet")

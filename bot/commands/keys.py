@@ -9,6 +9,7 @@ import difflib
 import math
 import re
 from collections.abc import Collection
+from functools import cache
 from typing import Any, get_args
 from zoneinfo import available_timezones
 
@@ -99,7 +100,7 @@ def _refusal(key: PlaceKey, typed: str) -> UserError:
     if key.choices:
         return UserError("session-value-choice", key=key.name, value=typed, choices=", ".join(key.choices))
     if key.name == "timezone":
-        near = difflib.get_close_matches(typed[:100], available_timezones(), n=3, cutoff=0.5)
+        near = difflib.get_close_matches(typed[:100], zones(), n=3, cutoff=0.5)
         return UserError("session-value-zone", value=typed, near=", ".join(near) or "Europe/Berlin, Asia/Shanghai")
     low, high = _bounds(key)
     if float not in (key.field.annotation, *get_args(key.field.annotation)):
@@ -168,6 +169,12 @@ def shown(value: object) -> str:
     return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
 
 
+@cache
+def zones() -> tuple[str, ...]:
+    """Every time zone; looking through the files takes up to 20 ms, and they stay the same as long as we run."""
+    return tuple(sorted(available_timezones()))
+
+
 def suggest_keys(typed: str) -> list[str]:
     """Keys that a beginning may mean: those that start with it, then those that have it in them."""
     wanted = _spelled(typed)
@@ -178,7 +185,6 @@ def suggest_keys(typed: str) -> list[str]:
 def suggest_values(typed: str, desk: Desk) -> list[str]:
     """Values that some key takes: the words of closed sets, languages, and from two letters on time zones."""
     words = [choice for key in place_keys().values() for choice in key.choices]
-    zones = sorted(available_timezones()) if len(typed) > 1 else []
     wanted = typed.casefold()
-    offered = dict.fromkeys((*words, *desk.catalogue.locales, *zones))
+    offered = dict.fromkeys((*words, *desk.catalogue.locales, *(zones() if len(typed) > 1 else ())))
     return [value for value in offered if wanted in value.casefold()]

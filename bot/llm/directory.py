@@ -20,6 +20,9 @@ log = structlog.get_logger(__name__)
 LISTING_SECONDS = 300.0
 """How long a server's list of models is believed."""
 
+SILENCE_SECONDS = 30.0
+"""How long a server that could not be asked is left alone: completion asks at every key, and a try may take 10 s."""
+
 ListModels = Callable[[str], Awaitable[Sequence[str]]]
 """`list_models(provider)`: the names that a server offers.
 
@@ -42,7 +45,8 @@ class ModelDirectory:
         self.default = default
         self._list_models = list_models
         self._clock = clock
-        self._listed: dict[str, tuple[float, tuple[str, ...]]] = {}
+        self._listed: dict[str, tuple[float, tuple[str, ...] | None]] = {}
+        self._asking = {provider: asyncio.Lock() for provider in self.providers}  # who waits shares the answer
 
     def effective(self, configured: str) -> str:
         """The full name of a configured model: empty is the default, a bare name takes the default's provider."""
@@ -53,14 +57,6 @@ class ModelDirectory:
         if "/" in configured and configured.partition("/")[0] in self.providers:
             return configured
         return f"{self.default.partition('/')[0]}/{configured}"
-
-    async def ask(self, provider: str) -> Sequence[str]:
-        """What a server offers at this moment.
-
-        Raises:
-            ModelError: it does not answer, or does not let us in.
-        """
-        return await self._list_models(provider)
 
     async def all_models(self) -> list[str]:
         """Every model that the configured servers offer now, by provider; servers that do not answer are left out."""
@@ -100,13 +96,19 @@ class ModelDirectory:
         raise UserError("model-unknown", model=typed, near=", ".join(near[:3]) or self.default)
 
     async def _models_of(self, provider: str) -> tuple[str, ...] | None:
-        asked, listing = self._listed.get(provider, (0.0, ()))
-        if listing and self._clock() - asked < LISTING_SECONDS:
-            return listing
+        async with self._asking[provider]:
+            return await self._ask(provider)
+
+    async def _ask(self, provider: str) -> tuple[str, ...] | None:
+        if provider in self._listed:
+            told_at, told = self._listed[provider]
+            if self._clock() - told_at < (LISTING_SECONDS if told else SILENCE_SECONDS):
+                return told
+        listing: tuple[str, ...] | None
         try:
             listing = tuple(await self._list_models(provider))
         except ModelError as error:
             log.info("models.not_listed", provider=provider, error=str(error))
-            return None
+            listing = None
         self._listed[provider] = (self._clock(), listing)
         return listing

@@ -58,7 +58,14 @@ HOMES: dict[str, tuple[str, ...]] = {
 }
 AT_HOME_EVERYWHERE = {"pydantic", "pydantic_core", "structlog"}
 
-ADAPTERS_MAY_IMPORT = ("bot.chat", "bot.errors", "adapters.markup", "adapters.split", "adapters.pacing")
+ADAPTERS_MAY_IMPORT = (
+    "bot.chat",
+    "bot.errors",
+    "adapters.incoming",
+    "adapters.markup",
+    "adapters.split",
+    "adapters.pacing",
+)
 """Besides their own package, their SDK and the standard library."""
 MAY_IMPORT_ADAPTERS = ("bot.app", "bot.testing", "adapters")
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
 import discord
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from simcord.actors import MemberActor
 from simcord.builders import ChannelHandle, GuildHandle
 from simcord.enums import MessageType
 
 from adapters.discord.inbound import is_addressed, to_inbound
-from adapters.discord.text import inert
 from bot.chat import AttachmentKind, Inbound, InboundKind, Visibility
 from tests.emulators.discord.world import World
 
@@ -256,28 +252,3 @@ def test_a_voice_message_is_named_with_its_length(lab: Lab) -> None:
     message = lab.say("x", attachments=[("voice-message.ogg", b"ogg")])
     message.attachments[0].duration, message.attachments[0].waveform = 12.3, b"AA"
     assert lab.hear(message).attachments[0].note == "voice message, 12 s"
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("Ann", "Ann"),
-        ("  Ann \n\t Lee ", "Ann Lee"),
-        ("\u202eevil\u200b\u2066x", "evilx"),
-        ("a\x00b\x1b[31m", "a b [31m"),
-        ("👩\u200d👧", "👩\u200d👧"),
-        ("\u200b\u2060", ""),
-        ("n" * 300, "n" * 80),
-    ],
-)
-def test_names_become_one_inert_line(name: str, shown: str) -> None:
-    assert inert(name) == shown
-
-
-@given(st.text(max_size=200))
-def test_no_name_breaks_a_line_or_hides_characters(name: str) -> None:
-    shown = inert(name)
-    categories = {unicodedata.category(char) for char in shown if char != "\u200d"}
-    assert not categories & {"Cc", "Cf", "Zl", "Zp", "Cs"}
-    assert len(shown) <= 80
-    assert shown == shown.strip()

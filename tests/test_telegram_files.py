@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.telegram.files import image_type_of, opened, wanted
+from adapters.telegram.files import opened, wanted
 from adapters.telegram.options import FileLimits
 from bot.chat import Attachment, AttachmentKind
 from tests.emulators.telegram import TelegramEmulator
@@ -18,21 +18,6 @@ from tests.emulators.telegram.stage import PNG, QUICK, Stage, parsed
 async def stage() -> AsyncIterator[Stage]:
     async with TelegramEmulator() as telegram:
         yield Stage(telegram)
-
-
-@pytest.mark.parametrize(
-    ("data", "media_type"),
-    [
-        (PNG, "image/png"),
-        (b"\xff\xd8\xff\xe0", "image/jpeg"),
-        (b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
-        (b"GIF89a", "image/gif"),
-        (b"<html>", None),
-        (b"", None),
-    ],
-)
-def test_an_image_is_known_by_its_magic_bytes(data: bytes, media_type: str | None) -> None:
-    assert image_type_of(data) == media_type
 
 
 def test_the_largest_photo_within_the_cap_is_wanted(stage: Stage) -> None:
@@ -86,7 +71,7 @@ def test_a_short_text_is_whole_and_without_a_mark() -> None:
     [
         ("text/plain", b"a\0b", "file f, unreadable"),
         ("image/jpeg", b"<html>", "file f, unreadable"),
-        ("image/png", PNG + b"x" * 100, "file f, larger than 100 bytes"),
+        ("image/png", PNG + b"x" * 100, "file f, larger than 100 B"),
     ],
 )
 def test_what_is_not_what_it_says_is_only_noted(media_type: str, data: bytes, note: str) -> None:

@@ -6,12 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from telegram import CallbackQuery
 
 from adapters.telegram.inbound import Pressed, to_inbound, to_migration, to_press
-from adapters.telegram.people import MAX_NAME, inert
 from bot.chat import Author, ChannelRef, InboundKind, Visibility
 from tests.emulators.telegram import Chat, Json, TelegramEmulator, User
 from tests.emulators.telegram.stage import ME, PNG, heard, parsed
@@ -106,15 +103,6 @@ def test_T20_a_name_is_one_inert_line_from_first_name_username_or_id(
 ) -> None:
     author = heard(telegram.say(telegram.user(id=77, **fields), group, "hi")).author
     assert (author.name, author.key) == (name, "telegram:77")
-
-
-@given(st.text())
-def test_no_name_can_leave_its_line(name: str) -> None:
-    line = inert(name)
-    assert len(line) <= MAX_NAME
-    assert line == line.strip()
-    assert len(line.splitlines()) <= 1
-    assert all(character.isprintable() or character in "\u200c\u200d" for character in line)
 
 
 def test_an_author_brings_language_and_whether_it_is_a_bot(telegram: TelegramEmulator, group: Chat) -> None:

@@ -211,7 +211,7 @@ FILE = {"file_id": "a", "file_unique_id": "b", "file_size": 20_480}
         ({"video": {**FILE, "duration": 61, "width": 1, "height": 1, "file_name": "a.mp4"}}, "video, 61 s"),
         ({"video_note": {**FILE, "duration": 5, "length": 1}}, "video message, 5 s"),
         ({"audio": {**FILE, "duration": 200, "title": "Blue\nMoon"}}, "audio Blue Moon, 200 s"),
-        ({"document": {**FILE, "file_name": "a.pdf"}}, "file a.pdf, 20 KB"),
+        ({"document": {**FILE, "file_name": "a.pdf"}}, "file a.pdf, 20 kB"),
     ],
 )
 @pytest.mark.parametrize("as_timedelta", ["false", "true"])

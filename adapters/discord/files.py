@@ -16,7 +16,7 @@ import structlog
 
 from adapters.discord.inbound import noted
 from adapters.discord.options import DiscordOptions
-from adapters.discord.text import inert
+from adapters.incoming import image_type, inert
 from bot.chat import Attachment, AttachmentKind
 
 log = structlog.get_logger(__name__)
@@ -25,12 +25,6 @@ CHUNK_BYTES = 64 << 10
 AT_ONCE = 0.0
 """A moment of the event loop's clock that has passed."""
 
-MAGIC = (
-    (b"\x89PNG\r\n\x1a\n", "image/png"),
-    (b"\xff\xd8\xff", "image/jpeg"),
-    (b"GIF87a", "image/gif"),
-    (b"GIF89a", "image/gif"),
-)
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
 TEXT_TYPE = re.compile(r"text/.+|application/(.+\+)?(json|xml|x?-?yaml|toml|javascript|x-sh|x-python|sql)")
@@ -123,13 +117,6 @@ class Files:
                     response.close()
                     break
         return bytes(data[:limit])
-
-
-def image_type(data: bytes) -> str | None:
-    """The image type by its magic bytes, if it is one that vision models take (D20)."""
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return next((media_type for magic, media_type in MAGIC if data.startswith(magic)), None)
 
 
 def decode(data: bytes, *, strict: bool = False) -> str | None:

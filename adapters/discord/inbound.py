@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 
 import discord
 
-from adapters.discord.text import describe_file, describe_parts, inert, readable
+from adapters.discord.text import describe_file, describe_parts, readable
+from adapters.incoming import inert
 from bot.chat import Attachment, AttachmentKind, Author, ChannelRef, Inbound, InboundKind, Quote, Visibility
 
 PLATFORM = "discord"

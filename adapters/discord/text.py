@@ -6,36 +6,21 @@ Notes are English and bracketed: they are written for the model. Knows nothing o
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import discord
 
-NAME_LENGTH = 80
-"""Characters kept of a name; Discord itself allows 32 for people and 100 for channels."""
+from adapters.incoming import inert, size_in_words
 
 EMBED_LENGTH = 1_500
 """Characters kept of one embed, which may hold 6,000."""
-
-ZERO_WIDTH_JOINER = "\u200d"
-"""The one format character that names keep: families and flags of emoji are made with it."""
 
 TOKEN = re.compile(
     r"<(?:@!?(?P<user>\d+)|@&(?P<role>\d+)|#(?P<channel>\d+)|a?:(?P<emoji>\w+):\d+"
     r"|/(?P<command>[^:>\n]+):\d+|t:(?P<time>-?\d{1,12})(?::[a-zA-Z])?)>"
 )
 """Discord's mark-up for mentions, custom emoji, command links and times."""
-
-
-def inert(name: str, limit: int = NAME_LENGTH) -> str:
-    """A name as one harmless line: no line breaks, control characters, bidi overrides or invisible characters."""
-    kept = (" " if unicodedata.category(char) in ("Cc", "Zl", "Zp") else char for char in name if not _is_hidden(char))
-    return " ".join("".join(kept).split())[:limit].rstrip()
-
-
-def _is_hidden(char: str) -> bool:
-    return unicodedata.category(char) in ("Cf", "Cs", "Co", "Cn") and char != ZERO_WIDTH_JOINER
 
 
 def readable(message: discord.Message, my_id: int) -> str:
@@ -105,10 +90,3 @@ def describe_file(file: discord.Attachment) -> str:
         return f"voice message, {round(file.duration or 0)} s"
     family = (file.content_type or "").partition("/")[0]
     return f"{family if family in ('image', 'audio', 'video', 'text') else 'file'}, {size_in_words(file.size)}"
-
-
-def size_in_words(size: int) -> str:
-    """A number of bytes for people: "800 B", "12 kB", "1.2 MB"."""
-    if size < 1_000:
-        return f"{size} B"
-    return f"{size / 1_000:.0f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

@@ -12,7 +12,8 @@ import structlog
 from telegram import Bot, Message
 from telegram.error import TelegramError
 
-from adapters.telegram.notes import size_in_words, unfetched
+from adapters.incoming import image_type, size_in_words
+from adapters.telegram.notes import unfetched
 from adapters.telegram.options import FileLimits
 from adapters.telegram.request import TelegramRequest
 from bot.chat import Attachment, AttachmentKind
@@ -87,11 +88,11 @@ def opened(file: Attachment, data: bytes, limit: int) -> Attachment:
     """The attachment with its content: an image by its magic bytes whatever it calls itself, else text. `data` has one
     byte more than `limit` when the file goes on.
     """
-    image_type = image_type_of(data)
-    if image_type and len(data) > limit:
+    looks_like = image_type(data)
+    if looks_like and len(data) > limit:
         return replace(file, note=f"{file.note}, larger than {size_in_words(limit)}")
-    if image_type:
-        return replace(file, kind=AttachmentKind.IMAGE, media_type=image_type, data=data, size=len(data), note="")
+    if looks_like:
+        return replace(file, kind=AttachmentKind.IMAGE, media_type=looks_like, data=data, size=len(data), note="")
     if b"\0" in data or file.media_type.startswith("image/"):
         return replace(file, note=f"{file.note}, unreadable")
     # Without `final` a character that the cap cuts in two is left out.
@@ -99,14 +100,3 @@ def opened(file: Attachment, data: bytes, limit: int) -> Attachment:
     size = max(file.size, len(data))
     note = f"first {limit} of {size} bytes" if len(data) > limit else ""
     return replace(file, kind=AttachmentKind.TEXT, text=text, size=size, note=note)
-
-
-def image_type_of(data: bytes) -> str | None:
-    """The media type of a PNG, JPEG, WEBP or GIF, by its magic bytes."""
-    if data.startswith(b"\x89PNG\r\n\x1a\n"):
-        return "image/png"
-    if data.startswith(b"\xff\xd8\xff"):
-        return "image/jpeg"
-    if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        return "image/webp"
-    return "image/gif" if data.startswith((b"GIF87a", b"GIF89a")) else None

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from telegram import Audio, Document, Message, Video, VideoNote, Voice
 
-from adapters.telegram.people import inert
+from adapters.incoming import inert, size_in_words
 from bot.chat import Attachment, AttachmentKind
 
 MAX_TITLE = 300
@@ -60,13 +60,6 @@ def document_note(document: Document, what: str) -> Attachment:
     name = inert(document.file_name or "") or "file"
     size = document.file_size or 0
     return _other(name, document.mime_type, size, f"{what} {name}, {size_in_words(size)}")
-
-
-def size_in_words(size: int) -> str:
-    """Bytes as people write them."""
-    if size < 10_000:
-        return f"{size} bytes"
-    return f"{size / 1024:.0f} KB" if size < 1024 * 1024 else f"{size / 1024 / 1024:.1f} MB"
 
 
 def _recording(file: Voice | VideoNote | Video | Audio, what: str) -> Attachment:

@@ -13,13 +13,10 @@ from telegram import (
     User,
 )
 
+from adapters.incoming import inert
 from bot.chat import Author
 
 PLATFORM = "telegram"
-MAX_NAME = 64
-"""Characters of a display name; Telegram's own limit is 64 for a first name and 255 for a title."""
-JOINERS = "\u200c\u200d"
-"""Invisible, but part of Persian words and of joined emoji."""
 STAND_INS = frozenset({"777000", "1087968824", "136817688"})
 """Accounts that stand in for channels and anonymous administrators: Telegram, GroupAnonymousBot, Channel_Bot (T11)."""
 
@@ -67,13 +64,3 @@ def origin_name(origin: MessageOrigin) -> str:
             return chat_name(origin.chat)
         case _:
             return "somebody"
-
-
-def inert(name: str) -> str:
-    """One inert line without control or direction marks, at most `MAX_NAME` characters; "" if nothing shows."""
-    shown = "".join(
-        character if character.isprintable() or character in JOINERS else " " if character.isspace() else ""
-        for character in name
-    )
-    line = " ".join(shown.split())[:MAX_NAME].rstrip()
-    return line if line.strip(JOINERS) else ""

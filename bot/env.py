@@ -9,7 +9,7 @@ import difflib
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -225,10 +225,16 @@ def _provider_problems(settings: Settings) -> Iterator[str]:
         )
 
 
+def _database_problems(settings: Settings) -> Iterator[str]:
+    if settings.database_url and not settings.database_url.startswith(("sqlite:", "sqlite+pysqlite:")):
+        yield "DATABASE_URL must begin with sqlite: because only SQLite is supported; write sqlite:///data/familiar.db"
+
+
 _CHECKS: tuple[tuple[Callable[[Settings], Iterator[str]], frozenset[str]], ...] = (
     (_profile_problems, frozenset({"profiles"})),
     (_budget_problems, frozenset({"context_tokens", "max_output_tokens", "reserve_ratio", "trim_threshold_ratio"})),
     (_provider_problems, frozenset({"providers", "model"})),
+    (_database_problems, frozenset({"database_url"})),
 )
 """What only the whole can tell, and the settings that must be sound for it to be told."""
 
@@ -245,6 +251,24 @@ def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, 
 def known_names() -> list[str]:
     """Every setting's name as written in the environment."""
     return [name for name, _ in _leaves(Settings, "")]
+
+
+def near_misses(environment: Iterable[str]) -> list[str]:
+    """One sentence for each variable whose name is none of a setting and so much like one that it must be meant. The
+    environment holds names of other programs, too, so that this is no reason to refuse the start.
+    """
+    heads = sorted({name.partition("__")[0] for name in known_names()})
+    found = []
+    for name in sorted(environment):
+        head, mark, rest = name.upper().partition("__")
+        near = difflib.get_close_matches(head, heads, n=1, cutoff=_MEANT)
+        if near and head not in heads:
+            found.append(f"{name} is no setting; did you mean {near[0]}{mark}{rest}?")
+    return found
+
+
+_MEANT = 0.85
+"""Likeness from which a name is taken for a mistyped setting: one letter in seven, as in DATA_DIRS."""
 
 
 def _leaves(model: type[BaseModel], prefix: str) -> Iterator[tuple[str, FieldInfo]]:

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
+
+import structlog
 
 from bot.cli.chat import chat_with
 from bot.cli.embedded import local_model_for
 from bot.cli.signals import stop_signals
-from bot.env import load_settings, secrets_of
+from bot.env import load_settings, near_misses, secrets_of
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
 from bot.telemetry import setup_logging
+
+log = structlog.get_logger(__name__)
 
 
 def run() -> None:
@@ -21,6 +26,8 @@ def run() -> None:
         raise SystemExit(chat_with(settings))
     level = "debug" if settings.debug_logging else settings.log_level
     setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings))
+    for problem in near_misses(os.environ):
+        log.warning("settings.unknown", problem=problem)
     with local_model_for(settings) as local:
         raise SystemExit(asyncio.run(_serve(settings, local)))
 

@@ -22,7 +22,9 @@ async def show_help(call: Call, desk: Desk) -> Outbound:
             near = difflib.get_close_matches(" ".join(path)[:100], [spec.name for spec in commands], n=3, cutoff=0.4)
             raise UserError("help-unknown", command=typed, near=", ".join(near or ["help"]))
         return Outbound(text="\n\n".join(_usage(spec, call, desk) for spec in named))
-    usable = [spec for spec in commands if await desk.may_run(spec, call)]
+    managing = next((spec for spec in commands if spec.manages), None)
+    may_manage = managing is not None and await desk.may_run(managing, call)  # asked once: it is a platform's call
+    usable = [spec for spec in commands if may_manage or not spec.manages]
     lines = [f"- `/{_short(spec)}` – {_description(spec, call, desk)}" for spec in usable]
     pieces = (_introduction(call, desk), _address(call, desk), "\n".join(lines), desk.text("help-more", call.locale))
     return Outbound(text="\n\n".join(pieces))

@@ -267,6 +267,15 @@ def near_misses(environment: Iterable[str]) -> list[str]:
     return found
 
 
+def without_effect(settings: Settings) -> list[str]:
+    """One sentence for each setting that was changed although nothing heeds it yet."""
+    defaults = Settings.model_fields
+    changed = [name for name in _UNHEEDED if getattr(settings, name) != defaults[name].default]
+    return [f"{name.upper()} is set and has no effect in this version" for name in changed]
+
+
+_UNHEEDED = ("tool_groups", "persona_switch", "memory_token_budget", "tool_result_max_ratio", "extensions")
+
 _MEANT = 0.85
 """Likeness from which a name is taken for a mistyped setting: one letter in seven, as in DATA_DIRS."""
 

@@ -149,10 +149,14 @@ class PlaceSettings(BaseModel):
     history_limit: int = Field(
         0, ge=0, description="messages loaded; 0 = all after the watermark", json_schema_extra=PLACE
     )
-    tool_groups: NameList = Field((), description="tool groups enabled; * = all", json_schema_extra=PLACE)
+    tool_groups: NameList = Field(
+        (), description="no effect yet: tool groups enabled; * = all", json_schema_extra=PLACE
+    )
     summary: Summary = Summary()
     context_pruning: ContextPruning = ContextPruning()
-    persona_switch: Literal["separate", "shared", "carry"] = Field("separate", json_schema_extra=PLACE)
+    persona_switch: Literal["separate", "shared", "carry"] = Field(
+        "separate", description="no effect yet, always separate", json_schema_extra=PLACE
+    )
     activation: Activation = Field(Activation.MENTION, description="when it speaks in groups", json_schema_extra=PLACE)
     activation_keywords: NameList = Field((), description="for ACTIVATION=keyword", json_schema_extra=PLACE)
     activation_probability: float = Field(0.05, ge=0, le=1, description="for random", json_schema_extra=PLACE)
@@ -265,16 +269,18 @@ class Settings(PlaceSettings, BaseSettings):
     debug_logging: bool = Field(False, description="token counts and decisions, without message text")
     reserve_ratio: float = Field(0.05, ge=0, lt=1, description="safety margin of the window")
     trim_threshold_ratio: float = Field(1.0, gt=0, le=1, description="part of the window that a prompt may fill")
-    memory_token_budget: int = Field(4096, ge=0, description="injected volatile sections together")
+    memory_token_budget: int = Field(4096, ge=0, description="no effect yet: injected volatile sections together")
     section_timeout_ms: int = Field(10_000, ge=0, description="one section's build; 0 = no limit")
     max_tool_steps: int = Field(30, ge=1, description="tool rounds per turn")
-    tool_result_max_ratio: float = Field(0.15, gt=0, le=1, description="of the window, one stored tool result")
+    tool_result_max_ratio: float = Field(
+        0.15, gt=0, le=1, description="no effect yet: of the window, one stored tool result"
+    )
     answer_within: Seconds = Field(timedelta(minutes=15), description="seconds; older messages stay unanswered")
     on_adapter_failure: Literal["degrade", "exit"] = Field(
         "degrade", description="when one platform refuses us: go on with the others, or stop"
     )
     stop_grace: Seconds = Field(timedelta(seconds=7), description="seconds that running answers get at a stop")
-    extensions: NameList = Field((), description="Python modules with TOOLS, SECTIONS, HOOKS, COMMANDS")
+    extensions: NameList = Field((), description="no effect yet: Python modules with TOOLS, SECTIONS, HOOKS, COMMANDS")
     overheard_chars: int = Field(
         2000, ge=100, description="characters kept of one message that was not addressed to the bot"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.env import SettingsError, load_settings, near_misses
+from bot.env import SettingsError, env_example, load_settings, near_misses, without_effect
 
 
 @pytest.mark.parametrize(
@@ -42,3 +42,16 @@ def test_a_wrong_database_address_is_told_beside_all_other_faults(
 def test_an_sqlite_address_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DATABASE_URL", "sqlite:////var/lib/familiar.db")
     assert load_settings(None).sqlite_url == "sqlite:////var/lib/familiar.db"
+
+
+def test_what_has_no_effect_yet_is_told_where_it_is_set_and_in_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert without_effect(load_settings(None)) == []
+    given = {"EXTENSIONS": "my.tools", "TOOL_GROUPS": "*", "PERSONA_SWITCH": "carry", "MEMORY_TOKEN_BUDGET": "1"}
+    for name, value in {**given, "TOOL_RESULT_MAX_RATIO": "1"}.items():
+        monkeypatch.setenv(name, value)
+    told = [problem.partition(" ")[0] for problem in without_effect(load_settings(None))]
+    assert sorted(told) == sorted([*given, "TOOL_RESULT_MAX_RATIO"])
+    example = env_example().splitlines()
+    for name in told:
+        line = next(number for number, line in enumerate(example) if line.startswith(f"#{name}="))
+        assert example[line - 1].startswith("# no effect yet")

@@ -14,7 +14,7 @@ from bot.app.personas import persona_problems
 from bot.app.platforms import configured_adapters
 from bot.chat import Author, ChannelRef, CommandMenu, Finding, Severity
 from bot.cli.embedded import local_model_for
-from bot.env import load_settings, near_misses, secrets_of
+from bot.env import load_settings, near_misses, secrets_of, without_effect
 from bot.errors import OperatorError
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import LocalModel, configured_providers, default_model, model_catalogue
@@ -37,8 +37,8 @@ def doctor() -> None:
     setup_logging(form="text", level="error", secrets=secrets_of(settings))
     report = _Report(secrets_of(settings))
     report.tell(_ok("settings", "read and understood"))
-    for problem in near_misses(os.environ):
-        report.tell(Finding(severity=Severity.WARNING, subject="environment", message=problem))
+    for problem in [*near_misses(os.environ), *without_effect(settings)]:
+        report.tell(Finding(severity=Severity.WARNING, subject="settings", message=problem))
     report.tell(database_finding(settings))
     for finding in persona_findings(settings):
         report.tell(finding)

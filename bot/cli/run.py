@@ -10,7 +10,7 @@ import structlog
 from bot.cli.chat import chat_with
 from bot.cli.embedded import local_model_for
 from bot.cli.signals import stop_signals
-from bot.env import load_settings, near_misses, secrets_of
+from bot.env import load_settings, near_misses, secrets_of, without_effect
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
 from bot.telemetry import setup_logging
@@ -26,8 +26,8 @@ def run() -> None:
         raise SystemExit(chat_with(settings))
     level = "debug" if settings.debug_logging else settings.log_level
     setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings))
-    for problem in near_misses(os.environ):
-        log.warning("settings.unknown", problem=problem)
+    for problem in [*near_misses(os.environ), *without_effect(settings)]:
+        log.warning("settings.in_vain", problem=problem)
     with local_model_for(settings) as local:
         raise SystemExit(asyncio.run(_serve(settings, local)))
 

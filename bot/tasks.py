@@ -27,10 +27,6 @@ class Tasks:
             task.add_done_callback(_log_failure)
         return task
 
-    async def shielded(self, name: str, coro: Coroutine[Any, Any, T]) -> T:
-        """Await `coro` so that cancelling the caller does not stop it half-way."""
-        return await asyncio.shield(self.spawn(name, coro))
-
     async def close(self) -> None:
         """Cancel what still runs and wait until all of it has ended."""
         while self._running:

@@ -20,7 +20,7 @@ from bot.llm.model import (
     Usage,
 )
 from bot.llm.quirks import Quirk
-from bot.llm.reasoning import ReasoningFilter, split_reasoning
+from bot.llm.reasoning import ReasoningFilter
 from bot.llm.wire import ThinkingStyle
 from tests.emulators.openai import Call, Reply, Request, Say, errors
 from tests.emulators.openai.harness import asks, bench
@@ -40,6 +40,13 @@ def shown(piecewise: Filter, pieces: Sequence[str]) -> list[str]:
 def cut(text: str, borders: Sequence[int]) -> list[str]:
     places = sorted({border % (len(text) + 1) for border in borders} | {0, len(text)})
     return [text[start:end] for start, end in pairwise(places)]
+
+
+def split_reasoning(text: str) -> tuple[str, str]:
+    """Visible text and reasoning of an answer that comes in one piece."""
+    whole = ReasoningFilter(hold=True)
+    shown(whole, [text])
+    return whole.text, whole.reasoning
 
 
 BORDERS = st.lists(st.integers(0, 10_000), max_size=40)

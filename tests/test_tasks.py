@@ -82,20 +82,3 @@ async def test_closing_ends_also_what_begins_meanwhile() -> None:
 
 async def test_nothing_to_close_is_fine() -> None:
     await Tasks().close()
-
-
-async def test_what_is_shielded_goes_on_when_its_caller_is_cancelled() -> None:
-    tasks, gate, done = Tasks(), asyncio.Event(), asyncio.Event()
-
-    async def write() -> None:
-        await gate.wait()
-        done.set()
-
-    caller = tasks.spawn("caller", tasks.shielded("write", write()))
-    await asyncio.sleep(0)
-    await asyncio.sleep(0)
-    caller.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await caller
-    gate.set()
-    await asyncio.wait_for(done.wait(), 5)

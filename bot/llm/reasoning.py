@@ -122,14 +122,6 @@ class ReasoningFilter:
         return visible
 
 
-def split_reasoning(text: str) -> tuple[str, str]:
-    """Visible text and reasoning of a whole answer."""
-    whole = ReasoningFilter(hold=True)
-    whole.feed(text)
-    whole.flush()
-    return whole.text, whole.reasoning
-
-
 def _unfinished(text: str) -> int:
     """How many characters at the end may be the start of a tag, or of a longer run of backticks."""
     start = max(text.rfind("<", -_LONGEST), text.rfind("[", -_LONGEST))

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from adapters.discord.commands import command_payload
 from adapters.telegram.commands import menu_commands
-from bot.chat import ChannelRef, CommandMenu, CommandSpec
+from bot.chat import CommandMenu, CommandSpec
 from bot.commands import COMMANDS
 from bot.commands.command import inert
 from bot.commands.keys import zones
@@ -333,19 +333,3 @@ async def test_completion_looks_for_the_time_zones_once_and_not_at_every_key(mak
     for typed in ("eu", "eur", "europe/ber"):
         assert "Europe/Berlin" in await chat.app.menu.complete(DM, ALICE, ("session", "set"), "value", typed)
     assert zones.cache_info().misses == 1
-
-
-@pytest.mark.parametrize("rights", [[], ["alice"]])
-async def test_help_asks_the_platform_once_for_the_callers_rights(make_app: MakeApp, rights: list[str]) -> None:
-    class Counting(FakeAdapter):
-        asked = 0
-
-        async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
-            self.asked += 1
-            return await super().may_manage(channel, user_id, whole_place=whole_place)
-
-    adapter = Counting(managers=rights)
-    chat = await open_chat(make_app, adapter=adapter)
-    (told,) = await chat.say("/help", channel=GROUP)
-    assert adapter.asked == 1
-    assert ("/session set" in told) is bool(rights)

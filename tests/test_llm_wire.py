@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.llm.model import ModelMessage, ModelRequest
-from bot.llm.quirks import Quirk
-from bot.llm.wire import OPENING_NOTE, chat_body
+from bot.llm.model import Image, ModelMessage, ModelRequest
+from bot.llm.quirks import Quirk, quirk_for
+from bot.llm.refusals import read_refusal
+from bot.llm.wire import IMAGE_NOTE, OPENING_NOTE, chat_body
 from tests.emulators.openai.harness import CALL, EVERYTHING, assistant, system, tool, user
 
 
@@ -16,12 +18,39 @@ def body_of(request: ModelRequest = EVERYTHING, *quirks: Quirk) -> dict[str, Any
     return chat_body(request, "scripted", frozenset(quirks), output_limit=100, replay_field="reasoning_content")
 
 
-@pytest.mark.parametrize("quirk", [quirk for quirk in Quirk if quirk not in (Quirk.NEEDS_ROOM, Quirk.THINKS_UNOPENED)])
+NOT_HERE = (Quirk.NEEDS_ROOM, Quirk.THINKS_UNOPENED, Quirk.ONE_IMAGE)
+
+
+@pytest.mark.parametrize("quirk", [quirk for quirk in Quirk if quirk not in NOT_HERE])
 def test_each_quirk_takes_away_what_it_is_about(quirk: Quirk) -> None:
     """Otherwise the same refusal would teach it again and again."""
     needed = {Quirk.NO_JSON_OBJECT: (Quirk.NO_JSON_SCHEMA,)}.get(quirk, ())
     before = body_of(EVERYTHING, *needed)
     assert body_of(EVERYTHING, *needed, quirk) != before
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "At most 1 image(s) may be provided in one request.",
+        "You may send at most 2 images.",
+        "Too many images provided.",
+        "Multiple images are not supported.",
+        "This model takes only one image.",
+    ],
+)
+def test_L23_a_server_that_takes_one_image_gets_the_newest_and_is_told_of_the_others(words: str) -> None:
+    one, two, three = (Image(media_type="image/png", data=name.encode()) for name in "abc")
+    said = (replace(user("Look"), images=(one,)), assistant("Nice"), replace(user("And?"), images=(two, three)))
+    request = ModelRequest(model="m", messages=(*said, user("So?")), max_output_tokens=9)
+    refusal = read_refusal(400, {"error": {"message": words}})
+    assert quirk_for(refusal, body_of(request)) is Quirk.ONE_IMAGE
+    body = body_of(request, Quirk.ONE_IMAGE)
+    assert quirk_for(refusal, body) is not Quirk.ONE_IMAGE
+    first, _, second, _ = (message["content"] for message in body["messages"])
+    assert first == f"Look\n{IMAGE_NOTE}"
+    assert second[0] == {"type": "text", "text": f"And?\n{IMAGE_NOTE}"}
+    assert [part["image_url"]["url"][-4:] for part in second[1:]] == ["Yw=="]
 
 
 def test_L17_only_names_that_the_api_takes_are_sent() -> None:

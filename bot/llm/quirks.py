@@ -34,6 +34,8 @@ class Quirk(StrEnum):
     NO_STREAM_OPTIONS = "no_stream_options"
     NO_STOP = "no_stop"
     """No stop sequences (L26)."""
+    ONE_IMAGE = "one_image"
+    """One image in a request at most: the newest."""
     NO_IMAGES = "no_images"
     """Text only (L23)."""
     NO_NAME = "no_name"
@@ -198,6 +200,11 @@ def _has_images(body: Body) -> bool:
     return any(isinstance(message.get("content"), list) for message in body["messages"])
 
 
+def _has_several_images(body: Body) -> bool:
+    contents = [message["content"] for message in body["messages"] if isinstance(message.get("content"), list)]
+    return len([part for content in contents for part in content if "image_url" in part]) > 1
+
+
 def _alternates_not(body: Body) -> bool:
     roles = [message["role"] for message in body["messages"]]
     rest = roles[1:] if roles[:1] == ["system"] else roles
@@ -212,6 +219,8 @@ _RULES = (
     _Rule(quirk=Quirk.NO_SYSTEM, sent=_has_system, words=r"system (?:role|prompt|message|instruction)s?.{0,20}not|"
           r"(?:not|n't) support .?(?:the )?system|developer instruction is not|"
           r"only user(?:,| and) assistant(?: and tool)? roles|alternat"),
+    _Rule(quirk=Quirk.ONE_IMAGE, sent=_has_several_images, words=r"at most [1-9]\d* image|too many images|"
+          r"(?:multiple|several|more than one|more than 1) image|(?:only|exactly) (?:one|1|a single) image"),
     _Rule(quirk=Quirk.NO_IMAGES, sent=_has_images, keys=("image_url",), words=r"image.{0,40}(?:not|n't|un).?support|"
           r"support (?:image|vision)|image input|multimodal|mmproj|at most 0 image|content must be a string|image_url"),
     _Rule(quirk=Quirk.NO_TOOLS, sent=_has("tools"), keys=("tools", "tool_choice"), words=r"support (?:tool|function)|"

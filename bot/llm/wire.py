@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from itertools import takewhile
@@ -119,6 +119,8 @@ def _messages(request: ModelRequest, quirks: frozenset[Quirk], replay_field: str
         messages = _without_system(messages)
     if Quirk.ALTERNATING in quirks:
         messages = _alternating(messages)
+    if Quirk.ONE_IMAGE in quirks:
+        messages = _with_one_image(messages)
     round_start = max((place for place, one in enumerate(messages) if one.role is Role.USER), default=0)
     replays = replay_field if Quirk.NO_REASONING_REPLAY not in quirks else None
     return [
@@ -153,6 +155,17 @@ def _content(message: ModelMessage, quirks: frozenset[Quirk]) -> str | list[dict
     text_only = "\n".join(filter(None, (message.text, *(IMAGE_NOTE for _ in message.images))))
     # An empty text beside tool calls is refused by some servers, a missing one by none that is known.
     return text_only if text_only or not message.tool_calls else None
+
+
+def _with_one_image(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Only the newest image is sent; in place of each other one stands a note."""
+    newest = max((place for place, one in enumerate(messages) if one.images), default=None)
+    shown = []
+    for place, message in enumerate(messages):
+        kept = message.images[-1:] if place == newest else ()
+        notes = [IMAGE_NOTE] * (len(message.images) - len(kept))
+        shown.append(replace(message, text="\n".join(filter(None, (message.text, *notes))), images=kept))
+    return shown
 
 
 def _without_tools(messages: Iterable[ModelMessage]) -> list[ModelMessage]:

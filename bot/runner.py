@@ -40,7 +40,7 @@ RETRY_BUDGET_RATIO = 0.7
 
 
 @dataclass(slots=True)
-class _Run:
+class _Progress:
     """A turn being answered: its reins, what the agent has so far, and the reply's row once something is shown."""
 
     turn: Turn
@@ -86,25 +86,25 @@ class TurnRunner:
             if turn is None:
                 await self.turn_away(request)
                 return
-            run = _Run(turn, control)
-            stream = await self._open_reply(run, request)
+            progress = _Progress(turn, control)
+            stream = await self._open_reply(progress, request)
         except Exception as error:
             log.error("turn.not_opened", session=request.session_id, exc_info=error)
             await self._tell_unopened(request)
             return
         try:
-            prompt = await control.guard(self._answer(run, stream))
+            prompt = await control.guard(self._answer(progress, stream))
         except Interrupted as interrupted:
-            await self._end_interrupted(run, stream, interrupted.why)
+            await self._end_interrupted(progress, stream, interrupted.why)
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
-            run.failure = error.kind
-            await self._fail(run, stream, error.kind)
+            progress.failure = error.kind
+            await self._fail(progress, stream, error.kind)
         except Exception as error:
             log.error("turn.broken", session=turn.session.channel.session_key, exc_info=error)
-            await self._fail(run, stream, ModelError.kind)
+            await self._fail(progress, stream, ModelError.kind)
         else:
-            await self._finish(run, stream, prompt)
+            await self._finish(progress, stream, prompt)
 
     async def turn_away(self, request: TurnRequest) -> None:
         """Take back the sign that an answer to a command is coming (D10)."""
@@ -134,65 +134,65 @@ class TurnRunner:
             turn.session, turn.conversation_id, turn.persona, user=turn.asker.name, position=turn.burst[0] - 1
         )
 
-    async def _open_reply(self, run: _Run, request: TurnRequest) -> ReplyStream:
+    async def _open_reply(self, progress: _Progress, request: TurnRequest) -> ReplyStream:
         async def before_send() -> None:
-            await run.control.demand_wanted()
-            if not run.is_begun:
+            await progress.control.demand_wanted()
+            if not progress.is_begun:
                 # A task of its own: whoever is cancelled meanwhile, the row gets there, and everybody can wait for it.
-                new = _new_reply(run.turn, run.kind)
-                run.begun = self.tasks.spawn("begin reply", self.db.run(replies.begin_reply, new, self.now()))
-            assert run.begun is not None
-            await asyncio.shield(run.begun)
+                new = _new_reply(progress.turn, progress.kind)
+                progress.begun = self.tasks.spawn("begin reply", self.db.run(replies.begin_reply, new, self.now()))
+            assert progress.begun is not None
+            await asyncio.shield(progress.begun)
 
-        channel = run.turn.session.channel
+        channel = progress.turn.session.channel
         return await self.adapters[channel.platform].open_reply(
             channel,
-            reply_to=request.reply_to if run.turn.is_group else None,
+            reply_to=request.reply_to if progress.turn.is_group else None,
             handle=request.reply_handle,
             before_send=before_send,
-            max_parts=run.turn.settings.values.max_reply_messages,
+            max_parts=progress.turn.settings.values.max_reply_messages,
         )
 
-    async def _answer(self, run: _Run, stream: ReplyStream) -> Prompt:
-        turn, factor = run.turn, self.tokens.factor(run.turn.model)
+    async def _answer(self, progress: _Progress, stream: ReplyStream) -> Prompt:
+        turn, factor = progress.turn, self.tokens.factor(progress.turn.model)
         tools = [tool.spec for tool in self.agent.tools_for(turn)]
         prompt = await self.builder.build(turn, factor=factor, tools=tools)
         try:
-            await self.agent.answer(turn, prompt, run.answer, stream.update)
+            await self.agent.answer(turn, prompt, progress.answer, stream.update)
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
-            run.is_retry = True
+            progress.is_retry = True
             is_lesson = bool(error.given) and not turn.images
             if error.given and is_lesson:
                 self.tokens.learn(turn.model, prompt.counted, error.given)
-            budget, factor = self._smaller_budget(run, prompt, error), self.tokens.factor(turn.model)
+            budget, factor = self._smaller_budget(progress, prompt, error), self.tokens.factor(turn.model)
             prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
-            await self.agent.answer(turn, prompt, run.answer, stream.update)
+            await self.agent.answer(turn, prompt, progress.answer, stream.update)
             if is_lesson:
                 return prompt  # the next one fits by what was learned, and need not be as short as this
         self.opener.remember(turn, prompt.cuts)
         return prompt
 
-    def _smaller_budget(self, run: _Run, refused: Prompt, error: ContextTooLong) -> int:
+    def _smaller_budget(self, progress: _Progress, refused: Prompt, error: ContextTooLong) -> int:
         """What the prompt of the one retry may fill: less than was too much, and the tool rounds so far beside it."""
-        turn, rounds = run.turn, map(self._tool_round, run.answer.exchanges)
+        turn, rounds = progress.turn, map(self._tool_round, progress.answer.exchanges)
         room = min(turn.budget, refused.tokens, turn.budget if error.limit is None else error.limit - turn.reserve)
         return int(room * RETRY_BUDGET_RATIO) - sum(done.call_tokens + sum(done.result_tokens) for done in rounds)
 
-    async def _finish(self, run: _Run, stream: ReplyStream, prompt: Prompt) -> None:
-        self._learn(run, prompt)
-        if not run.answer.text.strip():
-            await self._fail(run, stream, _EMPTY.get(run.answer.finish, "empty"))
+    async def _finish(self, progress: _Progress, stream: ReplyStream, prompt: Prompt) -> None:
+        self._learn(progress, prompt)
+        if not progress.answer.text.strip():
+            await self._fail(progress, stream, _EMPTY.get(progress.answer.finish, "empty"))
             return
-        parts = await stream.finish(Outbound(text=run.answer.text))
-        await self._settle(run, parts, estimated_tokens=prompt.tokens)
+        parts = await stream.finish(Outbound(text=progress.answer.text))
+        await self._settle(progress, parts, estimated_tokens=prompt.tokens)
 
-    def _learn(self, run: _Run, prompt: Prompt) -> None:
+    def _learn(self, progress: _Progress, prompt: Prompt) -> None:
         """Correct the model's token factor by what the server counted."""
-        first = run.answer.completions[0] if run.answer.completions else None
-        if first is None or first.usage is None or run.turn.images or run.is_retry:
+        first = progress.answer.completions[0] if progress.answer.completions else None
+        if first is None or first.usage is None or progress.turn.images or progress.is_retry:
             return
-        model = run.turn.model
+        model = progress.turn.model
         if was_prompt_cut(estimated_tokens=prompt.tokens, input_tokens=first.usage.input_tokens):
             log.warning(
                 "model.prompt_truncated",
@@ -204,42 +204,42 @@ class TurnRunner:
             return
         self.tokens.learn(model, prompt.counted, first.usage.input_tokens)
 
-    async def _fail(self, run: _Run, stream: ReplyStream, kind: str) -> None:
+    async def _fail(self, progress: _Progress, stream: ReplyStream, kind: str) -> None:
         """Tell people that there is no answer; what was shown before stays, marked as cut."""
-        if not run.is_begun:
-            run.kind = MessageKind.NOTICE
+        if not progress.is_begun:
+            progress.kind = MessageKind.NOTICE
         parts: tuple[SentPart, ...] = ()
-        if run.turn.asker.is_bot:
+        if progress.turn.asker.is_bot:
             await stream.discard()  # a notice in answer to a bot could keep two bots talking (D07)
         else:
-            parts = await stream.fail(Outbound(text=self.catalogue.text(f"model-{kind}", _locale(run.turn))))
-        await self._settle(run, parts, cut=True)
+            parts = await stream.fail(Outbound(text=self.catalogue.text(f"model-{kind}", _locale(progress.turn))))
+        await self._settle(progress, parts, cut=True)
 
-    async def _end_interrupted(self, run: _Run, stream: ReplyStream, why: Interruption) -> None:
-        if run.control.has_shown:
-            parts = await stream.finish(Outbound(text=run.answer.text.rstrip() + CUT_MARK))
-            await self._settle(run, parts, cut=True)
+    async def _end_interrupted(self, progress: _Progress, stream: ReplyStream, why: Interruption) -> None:
+        if progress.control.has_shown:
+            parts = await stream.finish(Outbound(text=progress.answer.text.rstrip() + CUT_MARK))
+            await self._settle(progress, parts, cut=True)
             return
         await stream.discard()
         if why in (Interruption.STOP, Interruption.RESET):
             # Nobody waits for this burst any more; it must not be answered after a restart.
-            await self.db.run(replies.close_burst, _new_reply(run.turn, MessageKind.NOTICE), self.now())
+            await self.db.run(replies.close_burst, _new_reply(progress.turn, MessageKind.NOTICE), self.now())
 
     async def _settle(
-        self, run: _Run, parts: tuple[SentPart, ...], *, estimated_tokens: int = 0, cut: bool = False
+        self, progress: _Progress, parts: tuple[SentPart, ...], *, estimated_tokens: int = 0, cut: bool = False
     ) -> None:
-        run.control.is_settling = True
-        text = run.answer.text if run.kind is MessageKind.REPLY else ""
-        rounds = tuple(self._tool_round(exchange) for exchange in run.answer.exchanges)
+        progress.control.is_settling = True
+        text = progress.answer.text if progress.kind is MessageKind.REPLY else ""
+        rounds = tuple(self._tool_round(exchange) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
         calls = [
-            _call_record(run.turn, done.finish.value, done, estimated_tokens=estimated_tokens)
-            for done in run.answer.completions
+            _call_record(progress.turn, done.finish.value, done, estimated_tokens=estimated_tokens)
+            for done in progress.answer.completions
         ]
-        if run.failure is not None:
-            calls.append(_call_record(run.turn, run.failure))
-        new = _new_reply(run.turn, run.kind)
-        await self.db.run(_store_settled, await run.reply_id(), new, settled, calls, self.now())
+        if progress.failure is not None:
+            calls.append(_call_record(progress.turn, progress.failure))
+        new = _new_reply(progress.turn, progress.kind)
+        await self.db.run(_store_settled, await progress.reply_id(), new, settled, calls, self.now())
 
     def _tool_round(self, exchange: ToolExchange) -> ToolRound:
         pairs = tuple(zip(exchange.calls, exchange.results, strict=True))

@@ -6,6 +6,7 @@ import asyncio
 
 import pytest
 from sqlalchemy import select
+from structlog.testing import capture_logs
 
 from bot.app import App
 from bot.chat import Attachment, AttachmentKind
@@ -212,3 +213,16 @@ async def test_what_a_reply_teaches_does_not_depend_on_what_others_taught_meanwh
 
 def first_word(request: ModelRequest) -> str:
     return request.messages[-1].text.split()[0]
+
+
+async def test_a_card_that_fills_the_window_is_told_to_the_asker_and_its_sum_to_the_operator(make_app: MakeApp) -> None:
+    model, adapter = ScriptedModel(), FakeAdapter()
+    rules = "rule " * 3_000
+    app = await make_app(model=model, adapter=adapter, persona="none", context_tokens=4_096, system_prompt=rules)
+    with capture_logs() as logs:
+        await app.pipeline.deliver(make_inbound("hello " * 200))
+        await settle(app)
+    assert model.requests == []
+    assert adapter.texts == [app.core.catalogue.text("model-no-room", "en")]
+    (failed,) = [entry for entry in logs if entry["event"] == "turn.failed"]
+    assert "3,072 tokens that a prompt may fill (window 4,096, of which 512" in failed["error"]

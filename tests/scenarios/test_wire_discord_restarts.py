@@ -32,7 +32,7 @@ async def test_a_strangers_conversation_survives_a_restart(lab: DiscordLab) -> N
         await spot.ask(lab.bob, "do you like it?")
         await spot.says(lambda text: text.endswith("Tom. Nice name, Tom."))
         await spot.slash(lab.alice, "persona use", persona="Bryony")
-        await spot.says(lambda text: "Bryony speaking" in text)
+        await spot.says(lambda text: "Bryony, lost property" in text)
         await spot.ask(lab.bob, "my dog is Rex")
         await spot.says(lambda text: text.startswith("answer to: Bob: my dog is Rex"))
         assert await bot.stop() == 0
@@ -42,7 +42,7 @@ async def test_a_strangers_conversation_survives_a_restart(lab: DiscordLab) -> N
         assert await bot.stop() == 0
     assert "You are Bryony." in lab.model.last.system
     greeting, dog, answer, question = lab.heard()
-    assert "Bryony speaking" in greeting
+    assert "Bryony, lost property" in greeting
     assert dog == "Bob: my dog is Rex"
     assert answer.startswith("answer to: Bob: my dog is Rex")
     assert question.startswith("Bob: what is its name?")

@@ -115,6 +115,7 @@ class PacedReply(Generic[P]):
         self._surplus: list[_Shown[P]] = []  # messages that others have replaced
         self._takes_updates = True
         self._is_announced = self._is_requesting = False
+        self._may_be_seen = False  # so far every request to send was kept waiting or refused
         self._update_at = self._type_at = clock() + quiet.total_seconds()
         self._free_at = self._deadline = clock()
         self._showing: asyncio.Task[None] | None = None
@@ -138,9 +139,10 @@ class PacedReply(Generic[P]):
         said = self._transport.render(Outbound(text=self._text), final=True) if self._is_announced else []
         return await self._settle([*said, *self._transport.render(outbound, final=True)])
 
-    async def discard(self) -> None:
+    async def discard(self) -> bool:
         """Stop at once; also while `before_send` still holds back the first request."""
         await self._stop_showing(at_once=True)
+        return self._may_be_seen
 
     # --- While the text grows
 
@@ -205,8 +207,12 @@ class PacedReply(Generic[P]):
         self._is_announced = True
 
     async def _send(self, part: P, ordinal: int) -> None:
+        before, self._may_be_seen = self._may_be_seen, True
         try:
             message_id = await self._transport.send(part, ordinal)
+        except (Wait, Unreachable, Refused):
+            self._may_be_seen = before
+            raise
         except Uncertain:
             self._shown.append(_Shown(message_id=None, part=part))
             raise

@@ -210,8 +210,8 @@ class ReplyStream(Protocol):
     async def fail(self, outbound: Outbound) -> tuple[SentPart, ...]:
         """End without an answer: keep what was shown, closed properly, and tell `outbound` in its place or after it."""
 
-    async def discard(self) -> None:
-        """End without sending anything more (a cancelled turn that showed nothing); stops the typing sign."""
+    async def discard(self) -> bool:
+        """End without sending anything more; stops the typing sign. Tells whether people may have seen any of it."""
 
 
 BeforeSend = Callable[[], Awaitable[None]]

@@ -93,7 +93,15 @@ class TurnRunner:
             await self._tell_unopened(request)
             return
         try:
-            prompt = await control.guard(self._answer(progress, stream))
+            await self._carry_out(progress, stream)
+        except asyncio.CancelledError:
+            await self._take_back_unseen(progress, stream)
+            raise
+
+    async def _carry_out(self, progress: _Progress, stream: ReplyStream) -> None:
+        turn = progress.turn
+        try:
+            prompt = await progress.control.guard(self._answer(progress, stream))
         except Interrupted as interrupted:
             await self._end_interrupted(progress, stream, interrupted.why)
         except ModelError as error:
@@ -105,6 +113,15 @@ class TurnRunner:
             await self._fail(progress, stream, ModelError.kind)
         else:
             await self._finish(progress, stream, prompt)
+
+    async def _take_back_unseen(self, progress: _Progress, stream: ReplyStream) -> None:
+        """The process ends while the platform still keeps us waiting: what nobody has seen is answered after the
+        restart (S13).
+        """
+        may_be_seen = await stream.discard()
+        reply_id = await progress.reply_id()
+        if reply_id is not None and not may_be_seen:
+            await self.db.run(replies.take_back, reply_id)
 
     async def turn_away(self, request: TurnRequest) -> None:
         """Take back the sign that an answer to a command is coming (D10)."""

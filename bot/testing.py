@@ -236,9 +236,10 @@ class _FakeStream:
         self._reply.failed = True
         return await self.finish(outbound)
 
-    async def discard(self) -> None:
+    async def discard(self) -> bool:
         self._reply.discarded = True
         self._adapter.changed.set()
+        return self._begun
 
     async def _begin(self) -> None:
         if not self._begun:

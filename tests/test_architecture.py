@@ -77,7 +77,8 @@ TASK_BOUNDARIES: dict[str, str] = {
     "bot.app.running:App._run_adapter": "a platform's crash is a failure of that platform, and decides the exit code",
     "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",
     "bot.prompt.build:PromptBuilder._section": "a section may be anybody's code; the turn goes on without it",
-    "bot.runner:TurnRunner.run": "a turn that breaks is told to whoever asked, and is not tried again at every start",
+    "bot.runner:TurnRunner.run": "a turn that cannot be opened is told to whoever asked",
+    "bot.runner:TurnRunner._carry_out": "a turn that breaks is told, and is not tried again at every start",
 }
 TASK_STARTERS = ("bot.tasks",)
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import text
 
-from adapters.pacing import PacedReply
+from adapters.pacing import PacedReply, Uncertain, Unreachable, Wait
 from bot.app import App
 from bot.chat import BeforeSend, ChannelRef, ReplyStream
 from bot.dispatch import TurnRequest
@@ -26,12 +26,25 @@ from tests.talking import DM, GROUP, open_chat
 FAILED = f"model-{ModelError.kind}"
 
 
+class Platform(Stage):
+    """A scripted platform that tells when it is first asked to send."""
+
+    def __init__(self) -> None:
+        super().__init__(Clock(), limit=2000)
+        self.asked = asyncio.Event()
+
+    async def send(self, part: str, ordinal: int) -> str:
+        """Send, or meet with a fault."""
+        self.asked.set()
+        return await super().send(part, ordinal)
+
+
 class Staged(FakeAdapter):
     """An adapter whose answers take the way that those of real platforms take; its platform keeps them."""
 
     def __init__(self, tasks: Tasks) -> None:
         super().__init__()
-        self.stage = Stage(Clock(), limit=2000)
+        self.stage = Platform()
         self._tasks = tasks
         self.grows = asyncio.Event()
         self.growing: list[asyncio.Task[None]] = []
@@ -186,3 +199,19 @@ async def test_a_turn_that_breaks_is_told_once_and_can_be_tried_again(make_app: 
     assert await chat.say("hello") == [chat.app.core.catalogue.text(FAILED, "en")]
     assert await chat.say("/retry") == ["now"]
     assert chat.last_prompt == [("user", "hello")]
+
+
+@pytest.mark.parametrize(("fault", "answered"), [(Wait(60), ["once"]), (Unreachable(), ["once"]), (Uncertain(), [])])
+async def test_S13_what_a_platform_kept_waiting_until_the_process_ended_is_answered_after_the_restart(
+    make_app: MakeApp, staged: Staged, fault: Exception, answered: list[str]
+) -> None:
+    """An answer that may have been seen is not sent again (S16)."""
+    staged.stage.faults = {"send": [fault, Wait(60)]}  # type: ignore[list-item]
+    app = await make_app(adapter=staged, persona="none", model=ScriptedModel(["once"]))
+    await app.pipeline.deliver(make_inbound("hello?"))
+    await asyncio.wait_for(staged.stage.asked.wait(), 10)
+    await app.close()
+    after = FakeAdapter()
+    app = await make_app(adapter=after, persona="none", model=ScriptedModel(["once"]))
+    await app.dispatcher.idle()
+    assert after.texts == answered

@@ -88,9 +88,10 @@ class ConsoleReply:
         """Keep what was shown, and tell `outbound` below it."""
         return await self._end(Outbound(text=self._text), outbound)
 
-    async def discard(self) -> None:
+    async def discard(self) -> bool:
         """End without showing anything more."""
         await self._end()
+        return bool(self._text)
 
     async def _end(self, *outbounds: Outbound) -> tuple[SentPart, ...]:
         harmless = [replace(outbound, text=outbound.text.translate(CONTROLS)) for outbound in outbounds]

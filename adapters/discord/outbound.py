@@ -239,10 +239,11 @@ class DiscordReply(PacedReply[Part]):
         super().__init__(transport, spawn=spawn, before_send=before_send)
         self._withdraw = transport.withdraw
 
-    async def discard(self) -> None:
+    async def discard(self) -> bool:
         """Stop at once, and take back the deferral."""
-        await super().discard()
+        may_be_seen = await super().discard()
         await self._withdraw()
+        return may_be_seen
 
 
 class _InteractionMessage:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, bindparam, exists, insert, select, update
+from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, exists, insert, select, update
 
 from bot.chat import PartState, SentPart
 from bot.llm.model import ToolCall
@@ -92,6 +92,12 @@ def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
         tx.execute(_ANSWERED, {"burst": new.burst, "answered_by": reply_id})
         hear_burst(tx, new.conversation_id, new.burst)
     return reply_id
+
+
+def take_back(tx: Tx, reply_id: int) -> None:
+    """A reply of which nothing was shown has never begun: its burst waits for an answer again (S13)."""
+    tx.execute(update(messages).where(messages.c.answered_by == reply_id).values(answered_by=None))
+    tx.execute(delete(messages).where(messages.c.id == reply_id))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

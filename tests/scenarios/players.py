@@ -188,8 +188,8 @@ class _PlainStream:
             return (SentPart(ordinal=0, message_id=self._id, state=PartState.SENT),)
         return await self.finish(outbound)
 
-    async def discard(self) -> None:
-        """Nothing was shown."""
+    async def discard(self) -> bool:
+        return self._id is not None
 
     async def _show(self, text: str) -> None:
         if self._id is None:

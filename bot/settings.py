@@ -149,9 +149,7 @@ class PlaceSettings(BaseModel):
     history_limit: int = Field(
         0, ge=0, description="messages loaded; 0 = all after the watermark", json_schema_extra=PLACE
     )
-    tool_groups: NameList = Field(
-        (), description="no effect yet: tool groups enabled; * = all", json_schema_extra=PLACE
-    )
+    tool_groups: NameList = Field((), description="no effect yet: tool groups; * = all", json_schema_extra=PLACE)
     summary: Summary = Summary()
     context_pruning: ContextPruning = ContextPruning()
     persona_switch: Literal["separate", "shared", "carry"] = Field(
@@ -272,9 +270,7 @@ class Settings(PlaceSettings, BaseSettings):
     memory_token_budget: int = Field(4096, ge=0, description="no effect yet: injected volatile sections together")
     section_timeout_ms: int = Field(10_000, ge=0, description="one section's build; 0 = no limit")
     max_tool_steps: int = Field(30, ge=1, description="tool rounds per turn")
-    tool_result_max_ratio: float = Field(
-        0.15, gt=0, le=1, description="no effect yet: of the window, one stored tool result"
-    )
+    tool_result_max_ratio: float = Field(0.15, gt=0, le=1, description="no effect yet: part of the window")
     answer_within: Seconds = Field(timedelta(minutes=15), description="seconds; older messages stay unanswered")
     on_adapter_failure: Literal["degrade", "exit"] = Field(
         "degrade", description="when one platform refuses us: go on with the others, or stop"

@@ -1,4 +1,4 @@
-"""The o200k_base vocabulary in 4 MB of memory: counts tokens exactly as tiktoken does, without its 46 MB of tables.
+"""The o200k_base vocabulary in 3 MB of memory: counts tokens exactly as tiktoken does, without its 46 MB of tables.
 
 Knows no model and no prompt. Where the data beside it comes from: `README.md` there.
 """
@@ -25,8 +25,11 @@ LONGEST_RUN = 128
 changes the count of random letters by a quarter of a percent and nothing in written language. It is a multiple of the
 longest tokens, runs of spaces, so that these stay exact."""
 
-_SLOTS = 1 << 19
-"""Size of the hash table: a power of two with 2.6 slots for each of the 199,998 tokens."""
+_SLOTS = 300_007
+"""Size of the hash table for 199,998 tokens: a prime, so that steps of any length come by every slot."""
+
+_STEPS = 0xFFFF
+"""Bits of the hash that tell how far it is from a taken slot to the next one to try."""
 
 _CACHED_PIECES = 4096
 """Words whose count is remembered, under 1 MB; six of seven words of a chat are found there."""
@@ -36,6 +39,8 @@ _TOKEN_BYTES = 1_397_670
 
 _LENGTH_BITS = 8
 """A token's place in 32 bits: where it begins, and in the lowest bits its length; the longest has 128 bytes."""
+
+_LENGTHS = (1 << _LENGTH_BITS) - 1
 
 _NO_TOKEN = 1 << 31
 """Comes after every place."""
@@ -98,18 +103,20 @@ class Vocabulary:
             raise ValueError(f"{path.name} is not the published file")
 
     def _free_slot(self, token: bytes) -> int:
-        slots, slot = self._slots, hash(token) % _SLOTS
+        slots, key = self._slots, hash(token)
+        slot, step = key % _SLOTS, (key & _STEPS) + 1
         while slots[slot]:
-            slot = (slot + 1) % _SLOTS
+            slot = (slot + step) % _SLOTS
         return slot
 
     def _place(self, token: bytes) -> int:
         slots, tokens, length = self._slots, self._tokens, len(token)
-        slot = hash(token) % _SLOTS
+        key = hash(token)
+        slot, step = key % _SLOTS, (key & _STEPS) + 1
         while place := slots[slot]:
-            if place & 0xFF == length and tokens.startswith(token, place >> _LENGTH_BITS):
+            if place & _LENGTHS == length and tokens.startswith(token, place >> _LENGTH_BITS):
                 return place
-            slot = (slot + 1) % _SLOTS
+            slot = (slot + step) % _SLOTS
         return _NO_TOKEN
 
     def _merge(self, piece: str) -> int:

@@ -21,6 +21,7 @@ from sqlalchemy import (
     Text,
     TypeDecorator,
     UniqueConstraint,
+    literal_column,
     text,
 )
 from sqlmodel import Field, SQLModel
@@ -90,7 +91,7 @@ class Scope(StrEnum):
 
 KNOWN_TO_PLATFORM = text("platform_message_id IS NOT NULL")
 # SQLite takes a partial index only for a condition written like the index's own, so it and the queries share these.
-ADDRESSED = text("addressed")
+ADDRESSED = literal_column("addressed")
 UNANSWERED = text("addressed AND answered_by IS NULL")
 ANSWERED = text("answered_by IS NOT NULL")
 SENDING = text("state = 'sending'")

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     DateTime,
     Dialect,
     ForeignKey,
@@ -91,7 +92,7 @@ class Scope(StrEnum):
 
 KNOWN_TO_PLATFORM = text("platform_message_id IS NOT NULL")
 # SQLite takes a partial index only for a condition written like the index's own, so it and the queries share these.
-ADDRESSED = literal_column("addressed")
+ADDRESSED: ColumnElement[bool] = literal_column("addressed")
 UNANSWERED = text("addressed AND answered_by IS NULL")
 ANSWERED = text("answered_by IS NOT NULL")
 SENDING = text("state = 'sending'")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.app import App, build_app
 from bot.chat import Deliver
@@ -115,3 +116,16 @@ async def test_S13_a_platform_that_fails_while_it_stops_does_not_keep_the_others
     stop.set()
     assert await asyncio.wait_for(app.run(stop), 20) == 0
     await asyncio.wait_for(other.run(app.pipeline.deliver), 5)
+
+
+async def test_S18_an_adapter_that_trips_over_its_closed_connection_is_no_failure(make_idle: MakeIdle) -> None:
+    class Tripping(FakeAdapter):
+        async def run(self, deliver: Deliver) -> None:
+            await super().run(deliver)
+            raise RuntimeError("Session is closed")
+
+    stop = asyncio.Event()
+    stop.set()
+    with capture_logs() as logs:
+        assert await asyncio.wait_for(make_idle(Tripping()).run(stop), 20) == 0
+    assert {entry["log_level"] for entry in logs} == {"info"}

@@ -81,6 +81,8 @@ class App:
     warmer: Warmer
     failed: set[str] = field(default_factory=set)
     """The platforms whose adapter ended with a fault."""
+    is_closing: bool = False
+    """From then on adapters fail because their connections are taken from them."""
 
     async def start(self) -> None:
         """Upgrade the database, load what is needed, and answer what the last run left unanswered."""
@@ -137,6 +139,9 @@ class App:
         except AdapterError as error:
             log.error("adapter.failed", platform=name, problem=error.problem, remedy=error.remedy)
         except Exception as error:
+            if self.is_closing:
+                log.info("adapter.ended", platform=name, error=repr(error))
+                return
             log.error("adapter.broken", platform=name, exc_info=error)
         self.failed.add(name)
         if self.core.settings.on_adapter_failure == "exit":
@@ -156,6 +161,7 @@ class App:
 
     async def close(self) -> None:
         """Release everything, in the reverse order of opening. Safe after a failed start."""
+        self.is_closing = True
         await self._on_adapters("close", lambda adapter: adapter.close(), LEAVING_SECONDS)
         await self.core.tasks.close()
         await self.models.model.close()

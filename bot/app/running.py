@@ -170,11 +170,16 @@ class App:
     async def _on_adapters(self, name: str, do: Callable[[Adapter], Coroutine[Any, Any, None]], seconds: float) -> None:
         """Ask all adapters at once; the faults of one, or its slowness, hold nobody up (S13)."""
         spawn, platforms = self.core.tasks.spawn, self.core.platforms
-        asked = [spawn(f"{name} {platform}", do(adapter)) for platform, adapter in platforms.items()]
-        if asked and (late := (await asyncio.wait(asked, timeout=seconds))[1]):
-            log.warning("app.adapter_is_slow", tasks=[task.get_name() for task in late])
-            for task in late:
-                task.cancel()
+        asked = [spawn(f"{name} {key}", do(adapter), is_awaited=True) for key, adapter in platforms.items()]
+        if not asked:
+            return
+        done, late = await asyncio.wait(asked, timeout=seconds)
+        for task in late:
+            log.warning("app.adapter_is_slow", task=task.get_name())
+            task.cancel()
+        for task in done:
+            if not task.cancelled() and (error := task.exception()) is not None:
+                log.warning("app.adapter_stumbled", task=task.get_name(), error=repr(error))
 
 
 async def _all_ended(tasks: Sequence[asyncio.Task[None]]) -> None:

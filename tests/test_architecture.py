@@ -35,10 +35,11 @@ ROWS: tuple[tuple[str, ...], ...] = (
 
 HOMES: dict[str, tuple[str, ...]] = {
     # Each third-party library is imported by these modules and packages, and by nobody else.
-    "aiohttp": ("adapters", "bot.llm.client", "bot.llm.discovery"),
+    "aiohttp": ("adapters", "bot.llm.client", "bot.llm.discovery", "bot.llm.transport"),
     "alembic": ("bot.store", "migrations"),
     "apscheduler": ("bot.scheduler",),
     "discord": ("adapters.discord",),
+    "httpx2": ("bot.llm.transport",),
     "markdown_it": ("adapters.markup",),
     "openai": ("bot.llm.client",),
     "platformdirs": ("bot.llm",),

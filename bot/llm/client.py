@@ -1,13 +1,12 @@
 """Calls every OpenAI-compatible server: one HTTP client per endpoint, our own retries, quirks learned on the way.
 
-The only importer of `openai`, of which it uses transport (aiohttp), SSE decoder and errors. Chunks stay plain dicts:
-building the SDK's typed ones costs 5 ms of processor time per answer.
+The only importer of `openai`, of which it uses client, SSE decoder and errors. Chunks stay plain dicts: building the
+SDK's typed ones costs 5 ms of processor time per answer.
 """
 
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
 import random
 import time
@@ -27,6 +26,7 @@ from bot.llm.catalogue import Catalogue
 from bot.llm.model import Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
 from bot.llm.quirks import NOT_STREAMED, Quirk, Quirks, quirk_for
 from bot.llm.refusals import Refusal, error_for, read_refusal
+from bot.llm.transport import AiohttpTransport
 from bot.llm.wire import ThinkingStyle, chat_body
 
 log = structlog.get_logger(__name__)
@@ -288,16 +288,16 @@ class OpenAIModel:
 
     def _client(self, provider: Provider) -> openai.AsyncOpenAI:
         if provider.name not in self._clients:
-            limits = copy.copy(openai.DEFAULT_CONNECTION_LIMITS)
-            limits.keepalive_expiry = IDLE_SECONDS
+            address = provider.base_url
+            transport = AiohttpTransport(address, connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS)
             self._clients[provider.name] = openai.AsyncOpenAI(
                 # The SDK insists on a key; servers without one ignore it.
                 api_key=provider.api_key.get_secret_value() or "none",
-                base_url=provider.base_url,
+                base_url=address,
                 max_retries=0,
-                timeout=openai.Timeout(None, connect=CONNECT_SECONDS),
+                timeout=None,  # patience is ours, and the transport's for connecting
                 default_headers=dict(provider.headers),
-                http_client=openai.DefaultAioHttpClient(limits=limits),
+                http_client=openai.DefaultAsyncHttpxClient(transport=transport),
             )
         return self._clients[provider.name]
 

@@ -94,4 +94,4 @@ async def test_the_proxy_that_the_environment_names_is_used_unless_it_is_excepte
         monkeypatch.setenv("no_proxy", no_proxy)
         async with client_for(address) as client:
             text = (await client.get("models")).text
-    assert text == f"{answerer} for " + (f"{address}models" if answerer == "proxy" else "/models")
+    assert text == f"{answerer} for " + (f"{address}/models" if answerer == "proxy" else "/models")

@@ -274,7 +274,17 @@ def without_effect(settings: Settings) -> list[str]:
     return [f"{name.upper()} is set and has no effect in this version" for name in changed]
 
 
-_UNHEEDED = ("tool_groups", "persona_switch", "memory_token_budget", "tool_result_max_ratio", "extensions")
+_UNHEEDED = (
+    "tool_groups",
+    "persona_switch",
+    "memory_token_budget",
+    "tool_result_max_ratio",
+    "extensions",
+    "summary",
+    "context_pruning",
+    "notices",
+    "proactive",
+)
 
 _MEANT = 0.85
 """Likeness from which a name is taken for a mistyped setting: one letter in seven, as in DATA_DIRS."""

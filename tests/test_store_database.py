@@ -268,3 +268,9 @@ async def test_T23_a_new_session_that_began_meanwhile_is_merged_and_repeats_chan
     found = await db.read(sessions.find_session, new)
     assert (count, found and found.id) == (1, first.id)
     assert await db.read(lambda tx: tx.execute(select(conversations.c.id)).all()) == []
+
+
+def test_a_damaged_file_is_told_in_a_sentence_by_an_upgrade(tmp_path: Path) -> None:
+    (tmp_path / "x.db").write_text("garbage" * 1000)
+    with pytest.raises(DatabaseUnusable, match="cannot be used"):
+        schema.upgrade(f"sqlite:///{tmp_path / 'x.db'}")

@@ -21,6 +21,7 @@ from bot.greeting import Greeter
 from bot.llm.catalogue import token_factor
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import (
+    LOCAL,
     LocalModel,
     configured_providers,
     default_model,
@@ -151,10 +152,15 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
     providers = configured_providers(core.settings, local)
     client = OpenAIModel(providers, Quirks(lambda: learned, save, drop), catalogue)
     default = default_model(core.settings, local)
+
+    async def list_models(provider: str) -> Sequence[str]:
+        # The embedded engine would name its file's path, which is nobody's business in a chat.
+        return (local.name,) if local is not None and provider == LOCAL else await client.list_models(provider)
+
     return Models(
         model=model or client,
         catalogue=catalogue,
-        directory=ModelDirectory(tuple(providers), default, client.list_models),
+        directory=ModelDirectory(tuple(providers), default, list_models),
         tokens=ModelTokens(token_factor),
         learned=learned,
         cost_money={name for name, provider in providers.items() if not runs_on_this_machine(provider)},

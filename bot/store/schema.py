@@ -55,6 +55,11 @@ def upgrade(url: str) -> SchemaState:
                 )
             _upgrade(connection, state)
             return state
+    except DatabaseError as error:
+        raise DatabaseUnusable(
+            f"The database cannot be used: {error.orig}. Check who may write to its folder, the free space there, and "
+            "whether another program holds it (DATA_DIR, DATABASE_URL)"
+        ) from error
     finally:
         engine.dispose()
 

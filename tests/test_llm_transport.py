@@ -79,9 +79,9 @@ async def test_a_connection_is_kept_after_a_whole_answer_and_closed_after_one_th
     assert len(seen) == connections
 
 
-@pytest.mark.parametrize(("no_proxy", "answerer"), [("", "proxy"), ("127.0.0.1", "server")])
-async def test_the_proxy_that_the_environment_names_is_used_unless_it_is_excepted(
-    monkeypatch: pytest.MonkeyPatch, no_proxy: str, answerer: str
+@pytest.mark.parametrize(("elsewhere", "answerer"), [(True, "proxy"), (False, "server")])
+async def test_the_proxy_that_the_environment_names_is_used_but_not_for_this_machine(
+    monkeypatch: pytest.MonkeyPatch, elsewhere: bool, answerer: str
 ) -> None:
     async def proxy(request: web.Request) -> web.Response:
         return web.Response(text=f"proxy for {request.raw_path}")
@@ -89,9 +89,10 @@ async def test_the_proxy_that_the_environment_names_is_used_unless_it_is_excepte
     async def answer(request: web.Request) -> web.Response:
         return web.Response(text=f"server for {request.raw_path}")
 
-    async with serving(proxy) as between, serving(answer) as address:
+    async with serving(proxy) as between, serving(answer) as here:
         monkeypatch.setenv("http_proxy", between)
-        monkeypatch.setenv("no_proxy", no_proxy)
+        monkeypatch.setenv("no_proxy", "")
+        address = "http://models.test:80" if elsewhere else here
         async with client_for(address) as client:
             text = (await client.get("models")).text
-    assert text == f"{answerer} for " + (f"{address}/models" if answerer == "proxy" else "/models")
+    assert text.startswith(f"{answerer} for ")

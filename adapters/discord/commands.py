@@ -147,6 +147,10 @@ async def register(client: discord.Client, payload: list[dict[str, Any]], option
     except discord.HTTPException as error:
         log.error("discord.commands_not_registered", error=repr(error))
         return
+    except RuntimeError:  # the library's session was closed meanwhile: we are leaving
+        if not client.is_closed():
+            raise
+        return
     log.info("discord.commands_registered", commands=len(payload))
     if options.save_hash:
         await options.save_hash(registered)

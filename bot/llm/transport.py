@@ -13,6 +13,9 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 import httpx2
 
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+"""This machine, the embedded model above all, is never reached through a proxy."""
+
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):
     """Requests to one endpoint, through the proxy that the environment names for it. Faults are those of aiohttp."""
@@ -68,7 +71,8 @@ class _Body(httpx2.AsyncByteStream):
 
 def _proxy_for(address: str) -> str | None:
     url = urlsplit(address)
-    if proxy_bypass(url.hostname or ""):
+    host = url.hostname or ""
+    if host in LOOPBACK or proxy_bypass(host):
         return None
     proxies = getproxies()
     return proxies.get(url.scheme) or proxies.get("all")

@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable
 
 from adapters.console import ConsoleAdapter
 from bot.chat import (
-    Author,
-    ChannelRef,
     CommandMenu,
     CommandSpec,
     Inbound,
@@ -16,6 +14,7 @@ from bot.chat import (
     OptionSpec,
     Outbound,
     ReplyStream,
+    ValueQuery,
 )
 from bot.tasks import Tasks
 
@@ -38,9 +37,9 @@ SPECS = (
 )
 
 
-async def complete(channel: ChannelRef, author: Author, path: tuple[str, ...], option: str, typed: str) -> list[str]:
+async def complete(query: ValueQuery) -> list[str]:
     values = {"persona": ["luna", "old wizard"], "key": ["activation", "timezone"], "value": ["mention", "always"]}
-    return [value for value in values[option] if value.startswith(typed)]
+    return [value for value in values[query.option] if value.startswith(query.typed)]
 
 
 MENU = CommandMenu(

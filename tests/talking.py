@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.app import App
-from bot.chat import Author, ChannelRef, CommandCall, InboundKind
+from bot.chat import Author, ChannelRef, CommandCall, InboundKind, ValueQuery
 from bot.llm.model import ModelRequest, Role
 from bot.testing import FakeAdapter, FakeReply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
@@ -51,6 +51,15 @@ class Chat:
         before = len(self.adapter.replies)
         await self.app.pipeline.deliver(make_inbound(text, author=author, channel=channel, **more))
         return "\n\n".join(reply.text for reply in self.adapter.replies[before:])
+
+    async def offers(
+        self, path: str, option: str, typed: str, *, author: Author = ALICE, channel: ChannelRef = DM, **given: str
+    ) -> list[str]:
+        """What completion offers for an option while the others are `given`."""
+        query = ValueQuery(
+            channel=channel, author=author, path=tuple(path.split()), option=option, typed=typed, given=given
+        )
+        return list(await self.app.menu.complete(query))
 
     async def choose(self, path: str, *, author: Author = ALICE, channel: ChannelRef = DM, **options: str) -> list[str]:
         """Use a command of the platform's own menu."""

@@ -148,9 +148,8 @@ async def test_X02_whoever_is_not_admitted_is_refused_alike_on_every_path(make_a
 
 async def test_X02_completion_offers_nothing_to_whoever_is_not_admitted(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, access={"allow_users": ("fake:alice",)})
-    complete = chat.app.menu.complete
-    assert await complete(GROUP, ALICE, ("persona", "use"), "persona", "")
-    assert not await complete(GROUP, BOB, ("persona", "use"), "persona", "")
+    assert await chat.offers("persona use", "persona", "", channel=GROUP)
+    assert not await chat.offers("persona use", "persona", "", author=BOB, channel=GROUP)
 
 
 @pytest.mark.parametrize(
@@ -179,15 +178,15 @@ async def test_completion_offers_what_may_be_meant_best_first(
 ) -> None:
     async with OpenAIEmulator(models=["scripted", "other"]) as server:
         chat = await open_chat(make_app, providers={"test": {"base_url": server.base_url}})
-        offered = await chat.app.menu.complete(GROUP, ALICE, tuple(path.split()), option, typed)
+        offered = await chat.offers(path, option, typed, channel=GROUP)
     assert offered[0] == first
     assert len(offered) <= 25
 
 
 async def test_completion_knows_when_there_is_nothing_to_complete(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
-    for path, option in ((("reset",), "x"), (("no", "such"), "x")):
-        assert not await chat.app.menu.complete(DM, ALICE, path, option, "a")
+    for path, option in (("reset", "x"), ("no such", "x")):
+        assert not await chat.offers(path, option, "a")
 
 
 @pytest.mark.parametrize(
@@ -331,5 +330,5 @@ async def test_completion_looks_for_the_time_zones_once_and_not_at_every_key(mak
     chat = await open_chat(make_app)
     zones.cache_clear()
     for typed in ("eu", "eur", "europe/ber"):
-        assert "Europe/Berlin" in await chat.app.menu.complete(DM, ALICE, ("session", "set"), "value", typed)
+        assert "Europe/Berlin" in await chat.offers("session set", "value", typed)
     assert zones.cache_info().misses == 1

@@ -119,7 +119,7 @@ async def test_a_name_that_several_have_asks_for_the_id(make_app: MakeApp, twins
 
 async def test_completion_offers_ids_where_names_would_not_do(make_app: MakeApp, twins: PersonaLibrary) -> None:
     chat = await open_chat(make_app, library=twins)
-    assert await chat.app.menu.complete(GROUP, BOB, ("persona", "use"), "persona", "luna") == ["luna-cat", "luna-moon"]
+    assert await chat.offers("persona use", "persona", "luna", author=BOB, channel=GROUP) == ["luna-cat", "luna-moon"]
 
 
 @pytest.mark.parametrize("typed", ["nobody-at-all", "../bryony", "personas/bryony/card.yaml", "@everyone", "p_1"])

@@ -23,8 +23,10 @@ from bot.chat import (
     Finding,
     Inbound,
     InboundKind,
+    PartShown,
     ReplyStream,
     Severity,
+    Speaker,
     Visibility,
 )
 
@@ -103,7 +105,9 @@ class ConsoleAdapter:
         reply_to: str | None = None,
         handle: object | None = None,
         before_send: BeforeSend | None = None,
+        part_shown: PartShown | None = None,
         max_parts: int = 5,
+        speaker: Speaker | None = None,
     ) -> ReplyStream:
         """Begin an answer. There is no limit to its length, so `max_parts` has no meaning here."""
         return ConsoleReply(self._surface, handle if isinstance(handle, Ticket) else Ticket(), before_send)

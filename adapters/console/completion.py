@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from bot.chat import Author, ChannelRef, CommandMenu, CommandSpec, OptionKind, OptionSpec
+from bot.chat import Author, ChannelRef, CommandMenu, CommandSpec, OptionKind, OptionSpec, ValueQuery
 
 
 class CommandCompleter(Completer):
@@ -61,7 +61,9 @@ class CommandCompleter(Completer):
         if option.choices:
             return [choice for choice in option.choices if choice.startswith(typed)]
         if option.completes:
-            return await self._menu.complete(self._channel, self._author, spec.path, option.name, typed)
+            return await self._menu.complete(
+                ValueQuery(channel=self._channel, author=self._author, path=spec.path, option=option.name, typed=typed)
+            )
         return ()
 
 

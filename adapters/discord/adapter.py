@@ -17,7 +17,18 @@ from adapters.discord.options import DiscordOptions
 from adapters.discord.outbound import DiscordReply, DiscordTransport, InteractionHandle
 from adapters.discord.rights import Rights
 from adapters.pacing import Refused, Unreachable, Wait
-from bot.chat import BeforeSend, ChannelRef, CommandMenu, Deliver, Finding, ReplyStream, WantsFiles, speaks_to_us
+from bot.chat import (
+    BeforeSend,
+    ChannelRef,
+    CommandMenu,
+    Deliver,
+    Finding,
+    PartShown,
+    ReplyStream,
+    Speaker,
+    WantsFiles,
+    speaks_to_us,
+)
 
 log = structlog.get_logger(__name__)
 
@@ -92,7 +103,9 @@ class DiscordAdapter:
         reply_to: str | None = None,
         handle: object | None = None,
         before_send: BeforeSend | None = None,
+        part_shown: PartShown | None = None,
         max_parts: int = 5,
+        speaker: Speaker | None = None,
     ) -> ReplyStream:
         """Begin an answer: shows the typing sign, sends nothing yet."""
         transport = DiscordTransport(

@@ -17,7 +17,7 @@ from discord.app_commands import Choice
 from adapters.discord.commands import CHOICE_LENGTH, CHOICES, read_call
 from adapters.discord.inbound import author_of, channel_ref
 from adapters.discord.outbound import BUTTON_PREFIX, InteractionHandle
-from bot.chat import Author, ChannelRef, CommandCall, CommandMenu, Inbound, InboundKind
+from bot.chat import Author, ChannelRef, CommandCall, CommandMenu, Inbound, InboundKind, ValueQuery
 
 log = structlog.get_logger(__name__)
 
@@ -65,10 +65,17 @@ class Interactions:
 
     async def _complete(self, interaction: discord.Interaction, channel: ChannelRef) -> None:
         call = read_call(_data(interaction))
-        typed = call.options.get(call.typing, "")
+        query = ValueQuery(
+            channel=channel,
+            author=_author(interaction),
+            path=call.path,
+            option=call.typing,
+            typed=call.options.get(call.typing, ""),
+            given={name: value for name, value in call.options.items() if name != call.typing},
+        )
         try:
             async with asyncio.timeout(COMPLETE_SECONDS):
-                found = await self._menu.complete(channel, _author(interaction), call.path, call.typing, typed)
+                found = await self._menu.complete(query)
         except TimeoutError:
             found = ()
         # A longer value cannot be offered at all: cut short, it would name nothing.

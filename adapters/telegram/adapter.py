@@ -34,8 +34,10 @@ from bot.chat import (
     CommandMenu,
     Deliver,
     Finding,
+    PartShown,
     ReplyStream,
     Severity,
+    Speaker,
     WantsFiles,
     speaks_to_us,
 )
@@ -141,7 +143,9 @@ class TelegramAdapter:
         reply_to: str | None = None,
         handle: object | None = None,
         before_send: BeforeSend | None = None,
+        part_shown: PartShown | None = None,
         max_parts: int = 5,
+        speaker: Speaker | None = None,
     ) -> ReplyStream:
         """Begin an answer: shows the typing sign, sends nothing yet. A pressed button's answer takes its place."""
         transport = TelegramTransport(

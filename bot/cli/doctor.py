@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from bot.app.personas import persona_problems
 from bot.app.platforms import configured_adapters
-from bot.chat import Author, ChannelRef, CommandMenu, Finding, Severity
+from bot.chat import CommandMenu, Finding, Severity, ValueQuery
 from bot.cli.embedded import local_model_for
 from bot.env import load_settings, near_misses, secrets_of, without_effect
 from bot.errors import OperatorError
@@ -168,7 +168,7 @@ async def platform_findings(settings: Settings) -> AsyncIterator[Finding]:
         await db.close()
 
 
-async def _complete_nothing(*_: ChannelRef | Author | tuple[str, ...] | str) -> Sequence[str]:
+async def _complete_nothing(_: ValueQuery) -> Sequence[str]:
     return ()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.chat import Author, ChannelRef, Complete
+from bot.chat import Complete, ValueQuery
 from bot.commands.command import Command, Desk
 from bot.commands.conversation import CONVERSATION_COMMANDS
 from bot.commands.help import HELP_COMMANDS
@@ -20,13 +20,11 @@ def make_complete(desk: Desk, commands: Sequence[Command]) -> Complete:
     """Completion for the adapters' menus; people who are not admitted are offered nothing."""
     by_path = {command.spec.path: command for command in commands}
 
-    async def complete(
-        channel: ChannelRef, author: Author, path: tuple[str, ...], option: str, typed: str
-    ) -> Sequence[str]:
-        command = by_path.get(path)
-        if command is None or command.suggest is None or not desk.policy.admits(author, channel):
+    async def complete(query: ValueQuery) -> Sequence[str]:
+        command = by_path.get(query.path)
+        if command is None or command.suggest is None or not desk.policy.admits(query.author, query.channel):
             return ()
-        return (await command.suggest(desk, channel, option, typed))[:MAX_COMPLETIONS]
+        return (await command.suggest(desk, query))[:MAX_COMPLETIONS]
 
     return complete
 

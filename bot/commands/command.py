@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.chat import ChannelRef, CommandSpec, Inbound, Outbound
+from bot.chat import ChannelRef, CommandSpec, Inbound, Outbound, ValueQuery
 from bot.dispatch import Dispatcher
 from bot.errors import UserError
 from bot.gate import AccessPolicy
@@ -114,8 +114,8 @@ class Desk:
 
 
 Run = Callable[[Call, Desk], Awaitable[Outbound | None]]
-Suggest = Callable[[Desk, ChannelRef, str, str], Awaitable[Sequence[str]]]
-"""`suggest(desk, channel, option, typed)`: values for an option, best first."""
+Suggest = Callable[[Desk, ValueQuery], Awaitable[Sequence[str]]]
+"""Values for an option, best first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from bot.chat import ChannelRef, CommandSpec, OptionKind, OptionSpec, Outbound
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk
 from bot.commands.parse import OWN_ACTIONS
 from bot.errors import UserError
@@ -92,9 +92,9 @@ async def start(call: Call, desk: Desk) -> Outbound | None:
     return None if greeted else desk.say("start-hello", call)
 
 
-async def suggest_commands(desk: Desk, _channel: ChannelRef, _option: str, typed: str) -> Sequence[str]:
+async def suggest_commands(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Commands by what is typed of their names."""
-    wanted = " ".join(_path(typed))
+    wanted = " ".join(_path(query.typed))
     return [command.spec.name for command in desk.commands() if wanted in command.spec.name]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.chat import ChannelRef, CommandSpec, OptionSpec, Outbound
+from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import Changes, Reach
 from bot.commands.command import Call, Command, Desk, inert
@@ -50,9 +50,9 @@ async def show_model(call: Call, desk: Desk) -> Outbound:
     return Outbound(text="\n".join(f"- {piece}" for piece in pieces if piece))
 
 
-async def suggest_models(desk: Desk, _channel: ChannelRef, _option: str, typed: str) -> Sequence[str]:
+async def suggest_models(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Models by what is typed of their names."""
-    return await desk.models.search(typed)
+    return await desk.models.search(query.typed)
 
 
 CHOSEN_MODEL = OptionSpec(name="model", required=True, completes=True)

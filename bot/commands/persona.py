@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.chat import ChannelRef, CommandSpec, OptionSpec, Outbound
+from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import Changes, Reach
 from bot.commands.command import Call, Command, Desk, inert
@@ -80,10 +80,10 @@ def _cut(text: str, length: int) -> str:
     return line if len(line) <= length else line[:length].rstrip() + "…"
 
 
-async def suggest_personas(desk: Desk, _channel: ChannelRef, _option: str, typed: str) -> Sequence[str]:
+async def suggest_personas(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Personas by what is typed of them, under names that `use` understands."""
-    found = [_unmistakable(desk.library, persona) for persona in desk.library.search(typed)]
-    return [*found, NO_PERSONA] if NO_PERSONA.startswith(typed.casefold()) else found
+    found = [_unmistakable(desk.library, persona) for persona in desk.library.search(query.typed)]
+    return [*found, NO_PERSONA] if NO_PERSONA.startswith(query.typed.casefold()) else found
 
 
 def _unmistakable(library: PersonaLibrary, persona: Persona) -> str:

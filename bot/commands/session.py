@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.chat import ChannelRef, CommandSpec, OptionKind, OptionSpec, Outbound
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, Reach, reach_of, source_of
 from bot.commands.command import Call, Command, Desk, inert
@@ -148,17 +148,17 @@ def _effective(name: str, settings: SessionSettings, call: Call, desk: Desk) -> 
     return _value(value, call, desk)
 
 
-async def suggest(desk: Desk, channel: ChannelRef, option: str, typed: str) -> Sequence[str]:
+async def suggest(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Values for the options of set and reset."""
-    match option:
+    match query.option:
         case "model":
-            return await suggest_models(desk, channel, option, typed)
+            return await suggest_models(desk, query)
         case "persona":
-            return await suggest_personas(desk, channel, option, typed)
+            return await suggest_personas(desk, query)
         case "key":
-            return suggest_keys(typed)
+            return suggest_keys(query.typed)
         case _:
-            return suggest_values(typed, desk)
+            return suggest_values(query.typed, desk)
 
 
 KEY = OptionSpec(name="key", completes=True)

@@ -26,6 +26,7 @@ from bot.chat import (
     Outbound,
     PartState,
     SentPart,
+    ValueQuery,
     WantsFiles,
     speaks_to_us,
 )
@@ -41,11 +42,11 @@ SPECS = (
 )
 
 
-async def complete(_channel: object, _author: object, path: tuple[str, ...], option: str, typed: str) -> list[str]:
+async def complete(query: ValueQuery) -> list[str]:
     """Completions that show what was asked; for "slow" they never come."""
-    if typed == "slow":
+    if query.typed == "slow":
         await asyncio.Event().wait()
-    return [f"{' '.join(path)} {option} {typed}", "x" * 101, *(f"name {n}" for n in range(40))]
+    return [f"{' '.join(query.path)} {query.option} {query.typed}", "x" * 101, *(f"name {n}" for n in range(40))]
 
 
 MENU = CommandMenu(specs=SPECS, translate=lambda message_id, _: message_id, locales=("en", "zh"), complete=complete)

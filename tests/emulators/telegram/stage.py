@@ -15,7 +15,7 @@ from adapters.telegram.adapter import TelegramAdapter
 from adapters.telegram.inbound import to_inbound
 from adapters.telegram.options import BackOff, FileLimits, TelegramOptions, Timeouts
 from adapters.telegram.reading import Me
-from bot.chat import Adapter, Author, ChannelRef, CommandMenu, CommandSpec, Inbound, Visibility
+from bot.chat import Adapter, ChannelRef, CommandMenu, CommandSpec, Inbound, ValueQuery, Visibility
 from bot.tasks import Tasks
 from tests.emulators.telegram.server import TelegramEmulator
 from tests.emulators.telegram.world import Chat, Json
@@ -46,7 +46,7 @@ PATHS = (
 def make_menu(*paths: tuple[str, ...], locales: tuple[str, ...] = ("en", "zh")) -> CommandMenu:
     """A menu whose texts name themselves."""
 
-    async def complete(_c: ChannelRef, _a: Author, _p: tuple[str, ...], _o: str, _t: str) -> Sequence[str]:
+    async def complete(_: ValueQuery) -> Sequence[str]:
         return ()
 
     return CommandMenu(

@@ -1,0 +1,83 @@
+"""The one interface that an adapter fills, and what it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from bot.chat.messages import ChannelRef, Inbound
+from bot.chat.replies import BeforeSend, PartShown, ReplyStream, Speaker
+
+Deliver = Callable[[Inbound], Awaitable[None]]
+"""`Pipeline.deliver`: takes one inbound and never raises."""
+
+WantsFiles = Callable[[Inbound], bool]
+"""Whether the files of a message are worth fetching, asked before they are."""
+
+
+class Severity(StrEnum):
+    """How bad a doctor's finding is; FAULT makes `familiar doctor` exit with 1."""
+
+    OK = "ok"
+    WARNING = "warning"
+    FAULT = "fault"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Finding:
+    """One line of `familiar doctor`: what was looked at, how it is, and what to do about it."""
+
+    severity: Severity
+    subject: str
+    message: str
+    remedy: str = ""
+
+
+class Adapter(Protocol):
+    """One chat platform. Four verbs in, three out; everything else of the platform stays behind it."""
+
+    @property
+    def platform(self) -> str:
+        """The word that starts every key of this platform: "discord", "telegram"."""
+
+    async def run(self, deliver: Deliver) -> None:
+        """Connect and hand every inbound to `deliver` until `close`. Reconnects by itself.
+
+        Raises:
+            AdapterError: the platform refuses us for good (bad token, missing intent); the message says the remedy.
+        """
+
+    async def ready(self) -> None:
+        """Wait until answers can be sent, which may need a login; for ever where the platform refuses us."""
+
+    async def stop_listening(self) -> None:
+        """Take no more inbounds, within a few seconds; replies under way can still be finished."""
+
+    async def close(self) -> None:
+        """Disconnect and release everything. Safe to call at any time, also before `run` (S18)."""
+
+    async def open_reply(
+        self,
+        channel: ChannelRef,
+        *,
+        reply_to: str | None = None,
+        handle: object | None = None,
+        before_send: BeforeSend | None = None,
+        part_shown: PartShown | None = None,
+        max_parts: int = 5,
+        speaker: Speaker | None = None,
+    ) -> ReplyStream:
+        """Begin an answer: shows the typing sign, sends nothing yet. A `reply_to` that is gone is ignored (D05), and
+        so is a `speaker` where the platform knows one face only.
+        """
+
+    async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
+        """Delete messages of ours where the platform allows it; those already gone are fine."""
+
+    async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
+        """Whether the platform lets this user manage the channel, or all of its place; in a DM everybody may."""
+
+    async def check(self) -> Sequence[Finding]:
+        """Look at login, rights and platform settings by real calls, for `familiar doctor`."""

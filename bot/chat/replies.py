@@ -1,0 +1,79 @@
+"""What we send: one message, and one answer on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Button:
+    """A button under a message. Pressing it runs `command`, a text command without its slash, as the presser."""
+
+    label: str
+    command: str
+    """At most 64 bytes of UTF-8, Telegram's limit for callback data."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outbound:
+    """One message from us: Markdown text, and rows of buttons under its last part."""
+
+    text: str
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    private: bool = False
+    """Whether it concerns the asker alone, as a refusal does. Others are spared it where the platform can do that."""
+
+
+class PartState(StrEnum):
+    """What is known about one platform message of ours, best first."""
+
+    SENT = "sent"
+    UNCERTAIN = "uncertain"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SentPart:
+    """One platform message that carries a part of a reply; `message_id` is `None` when the platform never told us."""
+
+    ordinal: int
+    message_id: str | None
+    state: PartState
+
+
+class ReplyStream(Protocol):
+    """One answer on its way to the platform. The text given to `update` is cumulative and only ever grows; updates are
+    paced and coalesced inside, and platform faults in them are swallowed. `finish` shows the whole text.
+    """
+
+    async def update(self, text: str) -> None:
+        """Show that much of the answer when the pace allows it. Returns soon; never raises for a platform fault."""
+
+    async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
+        """Show the final text in full, at once. Never raises for a platform fault: the parts carry what happened."""
+
+    async def fail(self, outbound: Outbound) -> tuple[SentPart, ...]:
+        """End without an answer: keep what was shown, closed properly, and tell `outbound` in its place or after it."""
+
+    async def discard(self) -> bool:
+        """End without sending anything more; stops the typing sign. Tells whether people may have seen any of it."""
+
+
+BeforeSend = Callable[[], Awaitable[None]]
+"""Awaited once, right before the first request that makes something of a reply visible (crash safety, S16)."""
+
+PartShown = Callable[[SentPart], Awaitable[None]]
+"""Awaited for each message of a growing reply once the platform has told its id, so that a crash does not lose it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Speaker:
+    """The face of a persona, where the platform lets a message have another than the bot's own."""
+
+    persona_id: str
+    name: str
+    avatar: bytes = b""
+    """A PNG, JPEG, WEBP or GIF; empty for none."""

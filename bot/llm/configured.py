@@ -10,10 +10,9 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from bot.env import KNOWN_SERVERS
 from bot.llm.catalogue import Catalogue, LimitsOverride
 from bot.llm.client import Provider
-from bot.settings import Settings
+from bot.settings import KNOWN_SERVERS, Settings
 
 LOCAL = "local"
 """Provider name of the embedded model."""

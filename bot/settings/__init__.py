@@ -1,0 +1,36 @@
+"""Every setting, typed, with its default and unit; read from the environment and `.env`, nested with `__`.
+
+Knows nothing of who uses a setting. `bot.overrides` lays what was changed for a place over `PlaceSettings`.
+"""
+
+from bot.settings.access import AccessSettings, BotsSettings, QuotaSettings
+from bot.settings.budget import MIN_BUDGET_TOKENS, output_reserve, prompt_budget
+from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
+from bot.settings.place import Activation, PlaceKey, PlaceSettings, place_keys
+from bot.settings.platforms import DiscordSettings, TelegramSettings, WebhookSettings
+from bot.settings.pruning import ContextPruning
+from bot.settings.summary import Summary, Trigger
+from bot.settings.whole import Settings
+
+__all__ = [
+    "KNOWN_SERVERS",
+    "MIN_BUDGET_TOKENS",
+    "AccessSettings",
+    "Activation",
+    "BotsSettings",
+    "ContextPruning",
+    "DiscordSettings",
+    "ModelSettings",
+    "PlaceKey",
+    "PlaceSettings",
+    "ProviderSettings",
+    "QuotaSettings",
+    "Settings",
+    "Summary",
+    "TelegramSettings",
+    "Trigger",
+    "WebhookSettings",
+    "output_reserve",
+    "place_keys",
+    "prompt_budget",
+]

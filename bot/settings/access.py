@@ -1,0 +1,39 @@
+"""Who is answered: lists of people and places, how often, and other bots."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from bot.settings.kinds import Group, NameList
+
+
+class AccessSettings(Group):
+    """Who may talk to the bot. Keys are `platform:id`; empty allow lists allow everybody; deny wins."""
+
+    allow_users: NameList = ()
+    deny_users: NameList = ()
+    allow_roles: NameList = ()
+    deny_roles: NameList = ()
+    allow_channels: NameList = Field((), description="platform:channel id; threads follow their channel")
+    deny_channels: NameList = ()
+    allow_places: NameList = Field((), description="guilds and Telegram chats")
+    deny_places: NameList = ()
+    admins: NameList = Field((), description="users who may change everything everywhere")
+    open_commands: bool = Field(False, description="everybody may change persona and model in groups")
+
+
+class QuotaSettings(Group):
+    """How often one person may be answered."""
+
+    messages_per_minute: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
+        "auto", description="per person; 0 = no limit; auto = 20 unless the model runs on this machine"
+    )
+
+
+class BotsSettings(Group):
+    """How to treat other bots (D07)."""
+
+    answer: bool = Field(False, description="answer other bots at all")
+    max_turns: int = Field(3, ge=1, description="answers to bots in a row before a human speaks")

@@ -1,0 +1,18 @@
+"""How many tokens of a window a prompt may fill, by the settings."""
+
+from __future__ import annotations
+
+from bot.settings.whole import Settings
+
+MIN_BUDGET_TOKENS = 1024
+"""Below this much room for a prompt the start refuses the settings (SETTINGS.md, `RESERVE_RATIO`)."""
+
+
+def output_reserve(window: int, configured: int | None) -> int:
+    """Tokens kept free for the answer: `MAX_OUTPUT_TOKENS`, by default min(1024, window/8)."""
+    return configured if configured is not None else min(1024, window // 8)
+
+
+def prompt_budget(settings: Settings, window: int, reserve: int) -> int:
+    """Tokens that a prompt may fill: window x TRIM_THRESHOLD_RATIO - reserve - max(512, window x RESERVE_RATIO)."""
+    return int(window * settings.trim_threshold_ratio) - reserve - max(512, int(window * settings.reserve_ratio))

@@ -1,0 +1,48 @@
+"""The kinds of values that settings have, as an operator writes them. Knows no setting."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic.config import JsonDict
+from pydantic_settings import NoDecode
+
+PLACE: JsonDict = {"per_place": True}
+"""Marks a key that `/session set` may change for a session, a channel or a place."""
+
+
+def _split_list(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    bare = value.strip().removeprefix("[").removesuffix("]")
+    return [name for item in bare.split(",") if (name := item.strip().strip("\"'"))]
+
+
+def _known_zone(value: object) -> object:
+    try:
+        ZoneInfo(str(value))
+    except (KeyError, ValueError, OSError) as error:
+        raise ValueError("no time zone has that name; use one such as Europe/Berlin or Asia/Shanghai") from error
+    return value
+
+
+def _bare_number(value: object) -> object:
+    return float(value) if isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal() else value
+
+
+NameList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]
+"""Comma separated in the environment: `discord:123, telegram:456`; a JSON list means the same."""
+
+TimeZone = Annotated[str, BeforeValidator(_known_zone)]
+
+Seconds = Annotated[timedelta, BeforeValidator(_bare_number), Field(ge=timedelta(0))]
+"""A plain number counts seconds; ISO 8601 (`PT15M`) is read as well."""
+
+
+class Group(BaseModel):
+    """Settings of one noun, `NOUN__NAME` in the environment; a name that is none of them is refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)

@@ -1,0 +1,44 @@
+"""The model servers, and what the operator states about models."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from pydantic import Field, SecretStr
+
+from bot.settings.kinds import Group, Seconds
+
+KNOWN_SERVERS = {
+    "openai": "https://api.openai.com/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "deepseek": "https://api.deepseek.com/v1",
+    "gemini": "https://generativelanguage.googleapis.com/v1beta/openai",
+    "groq": "https://api.groq.com/openai/v1",
+    "mistral": "https://api.mistral.ai/v1",
+    "ollama": "http://127.0.0.1:11434/v1",
+    "lmstudio": "http://127.0.0.1:1234/v1",
+}
+"""Where a provider of that name is found when its BASE_URL is not set (each vendor's documentation)."""
+
+
+class ProviderSettings(Group):
+    """One OpenAI-compatible server, by a name of your choice."""
+
+    api_key: SecretStr | None = None
+    base_url: str | None = Field(None, description="empty = the well-known address of that name")
+    context_window: int | None = Field(None, ge=1024, description="tokens, for all models of this server")
+    max_output_tokens: int | None = Field(None, ge=16)
+    vision: bool | None = Field(None, description="whether its models take images")
+    tools: bool | None = Field(None, description="whether its models call tools")
+    first_token_timeout: Seconds = Field(timedelta(seconds=120), description="seconds")
+    total_timeout: Seconds = Field(timedelta(seconds=600), description="seconds")
+
+
+class ModelSettings(Group):
+    """What the operator states about one model, over what is known of its family."""
+
+    context_window: int | None = Field(None, ge=1024)
+    max_output_tokens: int | None = Field(None, ge=16)
+    vision: bool | None = None
+    thinking: bool | None = None
+    tools: bool | None = None

@@ -1,0 +1,60 @@
+"""The whole configuration, put together."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bot.settings.access import AccessSettings, BotsSettings, QuotaSettings
+from bot.settings.kinds import NameList, Seconds
+from bot.settings.models import ModelSettings, ProviderSettings
+from bot.settings.place import PlaceSettings
+from bot.settings.platforms import DiscordSettings, TelegramSettings
+
+
+class Settings(PlaceSettings, BaseSettings):
+    """The whole configuration. Made by `load_settings`, which reports all problems at once."""
+
+    model_config = SettingsConfigDict(
+        env_nested_delimiter="__", extra="forbid", frozen=True, env_ignore_empty=True, validate_default=True
+    )
+
+    discord: DiscordSettings = DiscordSettings()
+    telegram: TelegramSettings = TelegramSettings()
+    providers: dict[str, ProviderSettings] = Field({}, description="by name: PROVIDERS__OPENAI__API_KEY=...")
+    models: dict[str, ModelSettings] = Field({}, description="JSON by model, over the catalogue")
+    profiles: dict[str, dict[str, Any]] = Field(
+        {}, description="per-place keys for a platform: PROFILES__DISCORD__PERSONA=..."
+    )
+    database_url: str = Field("", description="empty = SQLite file familiar.db in DATA_DIR")
+    data_dir: Path = Path("data")
+    log_format: Literal["text", "json"] = "text"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    debug_logging: bool = Field(False, description="token counts and decisions, without message text")
+    reserve_ratio: float = Field(0.05, ge=0, lt=1, description="safety margin of the window")
+    trim_threshold_ratio: float = Field(1.0, gt=0, le=1, description="part of the window that a prompt may fill")
+    memory_token_budget: int = Field(4096, ge=0, description="no effect yet: injected volatile sections together")
+    section_timeout_ms: int = Field(10_000, ge=0, description="one section's build; 0 = no limit")
+    max_tool_steps: int = Field(30, ge=1, description="tool rounds per turn")
+    tool_result_max_ratio: float = Field(0.15, gt=0, le=1, description="no effect yet: part of the window")
+    answer_within: Seconds = Field(timedelta(minutes=15), description="seconds; older messages stay unanswered")
+    on_adapter_failure: Literal["degrade", "exit"] = Field(
+        "degrade", description="when one platform refuses us: go on with the others, or stop"
+    )
+    stop_grace: Seconds = Field(timedelta(seconds=7), description="seconds that running answers get at a stop")
+    extensions: NameList = Field((), description="no effect yet: Python modules with TOOLS, SECTIONS, HOOKS, COMMANDS")
+    overheard_chars: int = Field(
+        2000, ge=100, description="characters kept of one message that was not addressed to the bot"
+    )
+    access: AccessSettings = AccessSettings()
+    quota: QuotaSettings = QuotaSettings()
+    bots: BotsSettings = BotsSettings()
+
+    @property
+    def sqlite_url(self) -> str:
+        """The database address with its default filled in."""
+        return self.database_url or f"sqlite:///{self.data_dir / 'familiar.db'}"

@@ -159,6 +159,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
 
     return Models(
         model=model or client,
+        servers=client,
         catalogue=catalogue,
         directory=ModelDirectory(tuple(providers), default, list_models),
         tokens=ModelTokens(token_factor),

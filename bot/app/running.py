@@ -16,6 +16,7 @@ from bot.commands.command import Desk
 from bot.dispatch import Dispatcher
 from bot.errors import AdapterError
 from bot.llm.catalogue import Catalogue as ModelCatalogue
+from bot.llm.client import OpenAIModel
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk
@@ -60,6 +61,8 @@ class Models:
     """The model, what is known about models, and the quirks learned in earlier runs (filled at the start)."""
 
     model: Model
+    servers: OpenAIModel
+    """Asks the configured servers what they offer; the model itself, unless another was passed in."""
     catalogue: ModelCatalogue
     directory: ModelDirectory
     tokens: ModelTokens
@@ -165,6 +168,7 @@ class App:
         await self._on_adapters("close", lambda adapter: adapter.close(), LEAVING_SECONDS)
         await self.core.tasks.close()
         await self.models.model.close()
+        await self.models.servers.close()
         await self.core.db.close()
 
     async def _on_adapters(self, name: str, do: Callable[[Adapter], Coroutine[Any, Any, None]], seconds: float) -> None:

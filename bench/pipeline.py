@@ -110,6 +110,7 @@ PEERS = {
     "bare aiohttp loop": ("floor.py", "aiohttp"),
     "python-telegram-bot": ("ptb.py", "python-telegram-bot openai"),
     "aiogram": ("aiogram_bot.py", "aiogram openai"),
+    "AstrBot": ("astrbot_bot.py", "astrbot"),
     "NoneBot2": ("nonebot_bot.py", "nonebot2[httpx] nonebot-adapter-telegram openai"),
 }
 """The bots that stand beside ours: the file, and what it needs from the package index."""

@@ -6,12 +6,10 @@ import asyncio
 import json
 import subprocess
 import sys
-import time
 from typing import Any
 
 import pytest
 
-from bot.llm.answer import Answer
 from bot.llm.model import (
     Finish,
     ModelError,
@@ -21,7 +19,6 @@ from bot.llm.model import (
     ToolSpec,
     Usage,
 )
-from bot.llm.quirks import Quirk
 from tests.emulators.openai import (
     DONE,
     Cut,
@@ -37,6 +34,7 @@ from tests.emulators.openai import (
     said,
 )
 from tests.emulators.openai.harness import asks, bench
+from tests.emulators.openai.script import event
 
 CLOCK = ToolSpec(name="clock", description="tells the time", parameters={"type": "object", "properties": {}})
 
@@ -219,14 +217,24 @@ async def test_content_in_typed_parts_is_read() -> None:
     assert (completion.text, completion.reasoning) == ("Hi", "hm")
 
 
-async def test_a_server_that_does_not_stream_is_asked_for_whole_answers_from_then_on() -> None:
+async def test_a_whole_answer_where_a_stream_was_wanted_counts_as_it_is_and_teaches_nothing() -> None:
     whole = {"choices": [{"index": 0, "message": {"content": "<think>x</think>Hi"}, "finish_reason": "stop"}]}
-    async with bench(Plain(body=whole)) as it:
-        for _ in range(2):
-            _, completion = await it.ask(asks())
-            assert (completion.text, completion.reasoning) == ("Hi", "x")
-    assert ["stream" in request.body for request in it.openai.requests] == [True, False, False]
-    assert [learned.quirk for learned in it.saved] == [Quirk.NO_STREAM]
+    async with bench() as it:
+        it.openai.queue(Plain(body=whole))
+        _, completion = await it.ask(asks())
+        assert (completion.text, completion.reasoning, completion.finish) == ("Hi", "x", Finish.STOP)
+        assert (await it.ask(asks()))[1].text == "Hello!"
+    assert ["stream" in request.body for request in it.openai.requests] == [True, True]
+    assert it.saved == []
+
+
+async def test_a_stream_that_is_called_json_is_read_all_the_same() -> None:
+    steps: list[Any] = [*said("Hi", " there"), chunk({}, finish="stop"), DONE]
+    body = b"".join(step.data if isinstance(step, Raw) else event(step) for step in steps)
+    headers = {"Content-Type": "application/json"}
+    async with bench(Refuse(status=200, body=body.decode(), headers=headers)) as it:
+        _, completion = await it.ask(asks())
+    assert (completion.text, completion.finish, len(it.openai.requests)) == ("Hi there", Finish.STOP, 1)
 
 
 async def test_an_error_with_status_200_and_no_stream_is_told() -> None:
@@ -236,18 +244,6 @@ async def test_an_error_with_status_200_and_no_stream_is_told() -> None:
 
 
 # Cost
-
-
-def test_reading_a_streamed_answer_costs_next_to_nothing() -> None:
-    """Twelve chunks in well under the millisecond that the SDK's typed chunks would take each half of."""
-    chunks = [*said(*(f"word {number} and more, " for number in range(12))), chunk({}, finish="stop")]
-    times = 300
-    started = time.process_time()
-    for _ in range(times):
-        answer = Answer()
-        text = "".join(answer.take(one) for one in chunks) + answer.end()
-        assert answer.completion(first_token_ms=0, total_ms=0).text == text
-    assert (time.process_time() - started) / times < 0.001
 
 
 def test_the_client_costs_no_more_memory_than_its_sdk() -> None:

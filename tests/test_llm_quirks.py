@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from bot.llm.model import ModelRefused
-from bot.llm.quirks import LearnedQuirk, Quirk, Quirks
+from bot.llm.quirks import HABIT_ANSWERS, LearnedQuirk, Quirk, Quirks
 from bot.llm.wire import IMAGE_NOTE
 from tests.emulators.openai import Chooser, Reply, Request, Say, errors
 from tests.emulators.openai.harness import EVERYTHING, bench
@@ -57,7 +57,10 @@ async def learns(case: str) -> list[Request]:
         await it.ask(EVERYTHING)
         assert len(it.openai.requests) == len(first) + 1
         endpoint = "test@127.0.0.1"
-        assert it.saved == [LearnedQuirk(endpoint=endpoint, model="scripted", quirk=quirk)]
+        assert it.quirks.known(endpoint, "scripted") == {quirk}
+        # What a server never said counts until the process ends.
+        is_stated = case != "L07"
+        assert it.saved == [LearnedQuirk(endpoint=endpoint, model="scripted", quirk=quirk)] * is_stated
         assert it.quirks.known(endpoint, "other") == frozenset()
         return first
 
@@ -145,19 +148,42 @@ async def test_what_was_learned_before_a_restart_is_known_after_it() -> None:
         assert (len(it.openai.requests), it.saved) == (1, [])
 
 
-async def test_what_was_learned_can_be_forgotten() -> None:
-    dropped: list[tuple[str, str | None]] = []
+async def test_what_was_learned_can_be_forgotten_and_the_full_form_is_tried_again() -> None:
+    script, quirk = CASES["L01"]
+    home, dropped = "test@127.0.0.1", list[tuple[str, str]]()
 
-    async def drop(endpoint: str, model: str | None) -> None:
+    async def drop(endpoint: str, model: str) -> None:
         dropped.append((endpoint, model))
 
-    quirks = Quirks(drop=drop)
-    for model in ("a", "b"):
-        await quirks.learn("home", model, Quirk.NO_STOP)
-        await quirks.learn("away", model, Quirk.NO_STOP)
+    before = [LearnedQuirk(endpoint=home, model=model, quirk=quirk) for model in ("scripted", "other")]
+    async with bench(script, known=tuple(before), drop=drop) as it:
+        await it.quirks.forget(home, "scripted")
+        assert [it.quirks.known(home, model) for model in ("scripted", "other")] == [frozenset(), {quirk}]
+        assert dropped == [(home, "scripted")]
+        await it.ask(EVERYTHING)
+        assert ["max_tokens" in request.body for request in it.openai.requests] == [True, False]
+        assert it.saved == before[:1]
+
+
+async def test_a_habit_that_was_forgotten_has_to_show_again_as_often() -> None:
+    quirks = Quirks()
+    for _ in range(HABIT_ANSWERS - 1):
+        await quirks.note_habits("home", "a", {Quirk.NEEDS_ROOM})
     await quirks.forget("home", "a")
-    assert [quirks.known("home", "a"), quirks.known("home", "b")] == [frozenset(), {Quirk.NO_STOP}]
-    await quirks.forget("home")
-    assert quirks.known("home", "b") == frozenset()
-    assert quirks.known("away", "b") == {Quirk.NO_STOP}
-    assert dropped == [("home", "a"), ("home", None)]
+    for times in range(HABIT_ANSWERS):
+        assert (times, quirks.learned("home", "a")) == (times, frozenset())
+        await quirks.note_habits("home", "a", {Quirk.NEEDS_ROOM})
+    assert quirks.learned("home", "a") == {Quirk.NEEDS_ROOM}
+
+
+def test_what_a_models_name_says_is_known_but_not_learned() -> None:
+    quirks = Quirks()
+    assert quirks.known("home", "deepseek-r1:7b") == {Quirk.THINKS_UNOPENED, Quirk.NEEDS_ROOM}
+    assert quirks.learned("home", "deepseek-r1:7b") == frozenset()
+
+
+async def test_a_server_that_stumbles_twice_is_not_taken_for_one_without_a_system_role_for_good() -> None:
+    async with bench() as it:
+        it.openai.queue(errors.server_error(500), errors.server_error(500))
+        assert (await it.ask(EVERYTHING))[1].text == "Hello!"
+    assert it.saved == []

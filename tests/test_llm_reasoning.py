@@ -19,7 +19,7 @@ from bot.llm.model import (
     ToolSpec,
     Usage,
 )
-from bot.llm.quirks import Quirk
+from bot.llm.quirks import HABIT_ANSWERS, Quirk
 from bot.llm.reasoning import ReasoningFilter
 from bot.llm.wire import ThinkingStyle
 from tests.emulators.openai import Call, Reply, Request, Say, errors
@@ -143,16 +143,28 @@ async def test_reasoning_that_the_server_splits_off_is_never_text(field_name: st
     assert (deltas, completion.text, completion.reasoning) == (["Hi"], "Hi", "let me think")
 
 
-async def test_L03_a_closing_tag_alone_hides_what_came_before_and_is_learned() -> None:
+async def test_L03_a_closing_tag_alone_hides_what_came_before_and_is_learned_when_it_comes_thrice() -> None:
     answer = Say(text=["plan the ", "reply…</th", "ink>Hel", "lo!"])
     async with bench(answer) as it:
-        deltas, first = await it.ask(asks())
-        assert (first.text, first.reasoning) == ("Hello!", "plan the reply…")
-        assert first.replaces_deltas
-        assert "".join(deltas) != first.text
-        deltas, second = await it.ask(asks())
-        assert (deltas, second.text, second.replaces_deltas) == (["Hel", "lo!"], "Hello!", False)
+        for _ in range(HABIT_ANSWERS):
+            assert it.saved == []
+            deltas, completion = await it.ask(asks())
+            assert (completion.text, completion.reasoning) == ("Hello!", "plan the reply…")
+            assert completion.replaces_deltas
+            assert "".join(deltas) != completion.text
+        deltas, completion = await it.ask(asks())
+        assert (deltas, completion.text, completion.replaces_deltas) == (["Hel", "lo!"], "Hello!", False)
     assert [learned.quirk for learned in it.saved] == [Quirk.THINKS_UNOPENED]
+
+
+async def test_L03_odd_answers_between_ordinary_ones_do_not_make_a_model_one_that_is_held_back() -> None:
+    async with bench() as it:
+        for _ in range(HABIT_ANSWERS):
+            it.openai.queue(*[Say(text="It ends with </think>, you know.")] * (HABIT_ANSWERS - 1), Say(text="Hi"))
+            for _ in range(HABIT_ANSWERS):
+                await it.ask(asks())
+        assert it.quirks.known("test@127.0.0.1", "scripted") == frozenset()
+    assert it.saved == []
 
 
 async def test_L03_models_known_by_name_are_never_shown_thinking() -> None:
@@ -167,20 +179,32 @@ async def test_L04_think_tags_cut_over_chunks_never_show() -> None:
     assert (deltas, completion.text, completion.reasoning) == (["Hi"], "Hi", "secret")
 
 
-async def test_L18_reasoning_that_used_up_the_limit_gets_more_room_once() -> None:
-    starved = Say(
-        text="",
-        finish="length",
-        usage={"completion_tokens": 100, "completion_tokens_details": {"reasoning_tokens": 99}},
-    )
+STARVED = Say(
+    text="", finish="length", usage={"completion_tokens": 100, "completion_tokens_details": {"reasoning_tokens": 99}}
+)
+
+
+async def test_L18_reasoning_that_used_up_the_limit_gets_more_room_once_and_always_when_it_did_so_thrice() -> None:
     async with bench(Say(text="Here."), limits=LimitsOverride(context_window=32_768)) as it:
-        it.openai.queue(starved)
-        _, completion = await it.ask(asks())
-        assert (completion.text, len(it.openai.requests)) == ("Here.", 2)
-        assert [request.body["max_tokens"] for request in it.openai.requests] == [100, 8292]
+        for _ in range(HABIT_ANSWERS):
+            assert it.saved == []
+            it.openai.queue(STARVED)
+            _, completion = await it.ask(asks())
+            assert completion.text == "Here."
+        assert [request.body["max_tokens"] for request in it.openai.requests] == [100, 8292] * HABIT_ANSWERS
         await it.ask(asks())
-        assert (len(it.openai.requests), it.openai.last.body["max_tokens"]) == (3, 8292)
+        assert it.openai.last.body["max_tokens"] == 8292
+        assert len(it.openai.requests) == 2 * HABIT_ANSWERS + 1
     assert [learned.quirk for learned in it.saved] == [Quirk.NEEDS_ROOM]
+
+
+async def test_L18_an_answer_that_needed_room_among_others_that_did_not_changes_nothing_for_good() -> None:
+    async with bench(Say(text="Here."), limits=LimitsOverride(context_window=32_768)) as it:
+        for _ in range(HABIT_ANSWERS):
+            it.openai.queue(STARVED, Say(text="Here."), Say(text="There."))
+            assert [(await it.ask(asks()))[1].text for _ in range(2)] == ["Here.", "There."]
+        assert it.openai.last.body["max_tokens"] == 100
+    assert it.saved == []
 
 
 async def test_L18_an_answer_without_room_twice_is_reported_as_such() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.llm.model import Image, ModelMessage, ModelRequest
-from bot.llm.quirks import Quirk, quirk_for
+from bot.llm.quirks import HABITS, Quirk, quirk_for
 from bot.llm.refusals import read_refusal
 from bot.llm.wire import IMAGE_NOTE, OPENING_NOTE, chat_body
 from tests.emulators.openai.harness import CALL, EVERYTHING, assistant, system, tool, user
@@ -18,7 +18,8 @@ def body_of(request: ModelRequest = EVERYTHING, *quirks: Quirk) -> dict[str, Any
     return chat_body(request, "scripted", frozenset(quirks), output_limit=100, replay_field="reasoning_content")
 
 
-NOT_HERE = (Quirk.NEEDS_ROOM, Quirk.THINKS_UNOPENED, Quirk.ONE_IMAGE)
+NOT_HERE = (*HABITS, Quirk.ONE_IMAGE, Quirk.NO_BARE_TOOL_ROUNDS)
+"""What no server states, and what has a test of its own below."""
 
 
 @pytest.mark.parametrize("quirk", [quirk for quirk in Quirk if quirk not in NOT_HERE])
@@ -100,3 +101,42 @@ def test_tool_rounds_become_notes_where_there_are_no_tools() -> None:
     assert shaped(Quirk.NO_TOOLS, user("time?"), assistant("Wait.", CALL), tool("noon", "c1"), assistant("", CALL)) == [
         ("user", "time?"), ("assistant", "Wait."), ("user", "[result of clock: noon]")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "The `reasoning_content` in the thinking mode must be passed back to the API.",
+        "thinking is enabled but reasoning_content is missing in assistant tool call message at index 2",
+        "Function call is missing a thought_signature in functionCall parts.",
+    ],
+)
+def test_L27_only_tool_rounds_without_their_reasoning_become_text(words: str) -> None:
+    old = (user("time?"), assistant("Wait.", CALL), tool("noon", "c1"), assistant("It is noon."))
+    now = (user("and now?"), assistant("", CALL, reasoning="look"), tool("one", "c1"), assistant("", CALL))
+    request = ModelRequest(model="m", messages=(*old, *now, tool("two", "c1")), max_output_tokens=9)
+    refusal = read_refusal(400, {"error": {"message": words}})
+    assert quirk_for(refusal, body_of(request)) is Quirk.NO_BARE_TOOL_ROUNDS
+    body = body_of(request, Quirk.NO_BARE_TOOL_ROUNDS)
+    assert quirk_for(refusal, body) is None
+    assert [(message["role"], message["content"]) for message in body["messages"]] == [
+        ("user", "time?"), ("assistant", "Wait."), ("user", "[result of clock: noon]"), ("assistant", "It is noon."),
+        ("user", "and now?"), ("assistant", None), ("tool", "one"), ("user", "[result of clock: two]"),
+    ]  # fmt: skip
+    assert [message["reasoning_content"] for message in body["messages"] if "tool_calls" in message] == ["look"]
+
+
+def test_L19_reasoning_of_the_turn_goes_back_although_a_note_about_the_schema_stands_behind_it() -> None:
+    body = body_of(EVERYTHING, Quirk.NO_JSON_SCHEMA)
+    assert body["messages"][-1]["role"] == "user"
+    assert body["messages"][3]["reasoning_content"] == "hm"
+
+
+@pytest.mark.parametrize(
+    ("came", "sent"),
+    [('{"a": 1}', '{"a": 1}'), ("", "{}"), ("null", "{}"), ('{"city": "Paris",', "{}"), ("[1]", "{}"), ("Paris", "{}")],
+)
+def test_L10_arguments_go_back_as_a_json_object_whatever_came(came: str, sent: str) -> None:
+    messages = (user("weather?"), assistant("", replace(CALL, arguments=came)), tool("no", "c1"))
+    body = body_of(ModelRequest(model="m", messages=messages, max_output_tokens=9))
+    assert body["messages"][1]["tool_calls"][0]["function"]["arguments"] == sent

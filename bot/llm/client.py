@@ -24,7 +24,7 @@ from pydantic import SecretStr
 from bot.llm.answer import Answer, BrokenAnswer
 from bot.llm.catalogue import Catalogue
 from bot.llm.model import Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
-from bot.llm.quirks import NOT_STREAMED, Quirk, Quirks, quirk_for
+from bot.llm.quirks import Quirk, Quirks, guess_for, quirk_for
 from bot.llm.refusals import Refusal, error_for, read_refusal
 from bot.llm.transport import AiohttpTransport
 from bot.llm.wire import ThinkingStyle, chat_body
@@ -91,7 +91,9 @@ class _Call:
     room: int
     """Tokens that may be added to the output limit for reasoning."""
     tried: list[Quirk] = field(default_factory=list)
-    """Quirks that were not known before; remembered once a request passed with them."""
+    guessed: Quirk | None = None
+    habits: set[Quirk] = field(default_factory=set)
+    """New quirks: tried (one by guess), and shown by the answer. They are remembered once a request passed."""
     retries: int = 0
     has_shown: bool = False
     body: dict[str, Any] = field(default_factory=dict)
@@ -139,8 +141,8 @@ class OpenAIModel:
                     await self._prepare_next(call, refusal, _retry_after(error))
                     continue
                 return
-            await self._remember(call)
             if not self._needs_room(call, completion):
+                await self._remember(call)
                 yield completion
                 return
 
@@ -223,7 +225,11 @@ class OpenAIModel:
             )
         try:
             if "json" in stream.response.headers.get("content-type", ""):
-                raise BrokenAnswer(NOT_STREAMED)
+                async with asyncio.timeout_at(call.deadline):
+                    body = await stream.response.aread()
+                if body.lstrip().startswith(b"{"):
+                    yield json.loads(body)  # whole, although a stream was wanted: as good an answer
+                    return
             while True:
                 async with asyncio.timeout_at(patience):
                     chunk = await anext(stream)
@@ -246,7 +252,9 @@ class OpenAIModel:
             return
         quirk = None
         if not call.has_shown and refusal.overflow is None and len(call.tried) < MOST_ADAPTATIONS:
-            quirk = quirk_for(refusal, call.body) or _guess(call, refusal)
+            quirk = quirk_for(refusal, call.body)
+            if quirk is None and call.retries and (quirk := guess_for(refusal, call.body)):
+                call.guessed = quirk
         if quirk is not None:
             call.quirks.add(quirk)
             call.tried.append(quirk)
@@ -261,10 +269,11 @@ class OpenAIModel:
 
     async def _remember(self, call: _Call) -> None:
         """A request passed: what was changed for it is what the endpoint needs."""
+        endpoint = call.provider.endpoint
         for quirk in call.tried:
-            log.info("model.quirk_learned", endpoint=call.provider.endpoint, model=call.model, quirk=quirk.value)
-            await self._quirks.learn(call.provider.endpoint, call.model, quirk)
-        call.tried.clear()
+            log.info("model.quirk_learned", endpoint=endpoint, model=call.model, quirk=quirk.value)
+            await self._quirks.learn(endpoint, call.model, quirk, is_guess=quirk is call.guessed)
+        await self._quirks.note_habits(endpoint, call.model, call.habits)
 
     def _needs_room(self, call: _Call, completion: Completion) -> bool:
         """Whether reasoning used up the output limit, and one attempt with a larger one is due (L18)."""
@@ -273,7 +282,7 @@ class OpenAIModel:
             return False
         call.short = completion
         call.quirks.add(Quirk.NEEDS_ROOM)
-        call.tried.append(Quirk.NEEDS_ROOM)
+        call.habits.add(Quirk.NEEDS_ROOM)
         return True
 
     def _output_limit(self, call: _Call) -> int:
@@ -283,17 +292,16 @@ class OpenAIModel:
     def _note_habits(self, call: _Call, answer: Answer) -> None:
         if answer.reasoning_field:
             self._replay_fields[call.request.model] = answer.reasoning_field
-        if answer.speech.unopened and Quirk.THINKS_UNOPENED not in call.quirks:
-            call.tried.append(Quirk.THINKS_UNOPENED)
+        if answer.speech.unopened:
+            call.habits.add(Quirk.THINKS_UNOPENED)
 
     def _client(self, provider: Provider) -> openai.AsyncOpenAI:
         if provider.name not in self._clients:
-            address = provider.base_url
-            transport = AiohttpTransport(address, connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS)
+            transport = AiohttpTransport(provider.base_url, connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS)
             self._clients[provider.name] = openai.AsyncOpenAI(
                 # The SDK insists on a key; servers without one ignore it.
                 api_key=provider.api_key.get_secret_value() or "none",
-                base_url=address,
+                base_url=provider.base_url,
                 max_retries=0,
                 timeout=None,  # patience is ours, and the transport's for connecting
                 default_headers=dict(provider.headers),
@@ -307,12 +315,6 @@ class OpenAIModel:
 
 def _reasons(call: _Call) -> bool:
     return call.request.thinking or Quirk.NEEDS_ROOM in call.quirks
-
-
-def _guess(call: _Call, refusal: Refusal) -> Quirk | None:
-    """What to try after a server failed twice without a word: some do so for the system role (L07)."""
-    has_system = any(message["role"] == "system" for message in call.body["messages"])
-    return Quirk.NO_SYSTEM if refusal.is_wordless and call.retries and has_system else None
 
 
 def _read_fault(error: Exception, provider: Provider) -> Refusal:

@@ -1,10 +1,13 @@
-"""What an endpoint cannot take, learned once from what it refused. Data only: knows no vendor and sends nothing."""
+"""What an endpoint cannot take, learned once from what it refused. Data only: knows no vendor and sends nothing.
+
+What a server says is learned at once; what it merely does is not, for one odd answer must not change a model for good.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import pairwise
@@ -49,6 +52,8 @@ class Quirk(StrEnum):
     """No `response_format` at all (L13)."""
     NO_REASONING_REPLAY = "no_reasoning_replay"
     """Reasoning must not be sent back (L19)."""
+    NO_BARE_TOOL_ROUNDS = "no_bare_tool_rounds"
+    """Tool rounds only with the reasoning that led to them: those of the past, which lack it, go as text (L27)."""
     THINKS_UNOPENED = "thinks_unopened"
     """Starts inside its reasoning and writes only the closing tag (L03): hold the answer until that is settled."""
     NEEDS_ROOM = "needs_room"
@@ -64,7 +69,14 @@ class LearnedQuirk:
     quirk: Quirk
 
 
-async def _forget_nothing(_endpoint: str, _model: str | None) -> None:
+HABITS = frozenset((Quirk.THINKS_UNOPENED, Quirk.NEEDS_ROOM))
+"""Quirks that no server states: answers show them, and each such answer is mended by itself."""
+
+HABIT_ANSWERS = 3
+"""Answers in a row that must show a habit before it counts; ours to choose. Two may be two answers about one thing."""
+
+
+async def _forget_nothing(_endpoint: str, _model: str) -> None:
     return None
 
 
@@ -79,31 +91,52 @@ class Quirks:
         self,
         load: Callable[[], Iterable[LearnedQuirk]] = tuple,
         save: Callable[[LearnedQuirk], Awaitable[None]] = _save_nothing,
-        drop: Callable[[str, str | None], Awaitable[None]] = _forget_nothing,
+        drop: Callable[[str, str], Awaitable[None]] = _forget_nothing,
     ) -> None:
         self._load, self._save, self._drop = load, save, drop
         self._known: defaultdict[tuple[str, str], set[Quirk]] = defaultdict(set)
+        self._showing: Counter[tuple[str, str, Quirk]] = Counter()
         self._loaded = False
 
     def known(self, endpoint: str, model: str) -> frozenset[Quirk]:
         """Everything to do differently for this model behind this endpoint."""
+        return self.learned(endpoint, model) | _by_name(model)
+
+    def learned(self, endpoint: str, model: str) -> frozenset[Quirk]:
+        """What its own refusals and answers taught, without what its name says."""
+        self._load_once()
+        return frozenset(self._known.get((endpoint, model), ()))
+
+    async def learn(self, endpoint: str, model: str, quirk: Quirk, *, is_guess: bool = False) -> None:
+        """Remember what a request that passed had to do differently, unless it is known. It is saved if the server
+        asked for it; a guess, made because the server failed without a word, counts only until the process ends.
+        """
+        if quirk not in self.known(endpoint, model):
+            self._known[endpoint, model].add(quirk)
+            if not is_guess:
+                await self._save(LearnedQuirk(endpoint=endpoint, model=model, quirk=quirk))
+
+    async def note_habits(self, endpoint: str, model: str, shown: Collection[Quirk]) -> None:
+        """Take note of the habits that an answer showed: learned once `HABIT_ANSWERS` in a row did so."""
+        for habit in HABITS:
+            key = (endpoint, model, habit)
+            self._showing[key] = self._showing[key] + 1 if habit in shown else 0
+            if self._showing[key] == HABIT_ANSWERS:
+                await self.learn(endpoint, model, habit)
+
+    async def forget(self, endpoint: str, model: str) -> None:
+        """Forget what was learned about a model, as after an update of its server: the full form is tried again."""
+        self._load_once()
+        self._known.pop((endpoint, model), None)
+        for habit in HABITS:
+            self._showing.pop((endpoint, model, habit), None)
+        await self._drop(endpoint, model)
+
+    def _load_once(self) -> None:
         if not self._loaded:
             self._loaded = True
             for learned in self._load():
                 self._known[learned.endpoint, learned.model].add(learned.quirk)
-        return frozenset(self._known.get((endpoint, model), ())) | _by_name(model)
-
-    async def learn(self, endpoint: str, model: str, quirk: Quirk) -> None:
-        """Remember and save, unless it is known."""
-        if quirk not in self.known(endpoint, model):
-            self._known[endpoint, model].add(quirk)
-            await self._save(LearnedQuirk(endpoint=endpoint, model=model, quirk=quirk))
-
-    async def forget(self, endpoint: str, model: str | None = None) -> None:
-        """Forget what was learned about a model, or about every model of an endpoint (after a server's update)."""
-        for key in [key for key in self._known if key[0] == endpoint and model in (None, key[1])]:
-            del self._known[key]
-        await self._drop(endpoint, model)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,6 +170,11 @@ def quirk_for(refusal: Refusal, body: Body) -> Quirk | None:
     return None
 
 
+def guess_for(refusal: Refusal, body: Body) -> Quirk | None:
+    """What to try when a server fails again without a word: some do so for the system role (L07)."""
+    return Quirk.NO_SYSTEM if refusal.is_wordless and _has_system(body) else None
+
+
 SAMPLING = frozenset(
     ("temperature", "top_p", "presence_penalty", "frequency_penalty", "logit_bias", "logprobs", "top_logprobs", "seed")
 )
@@ -144,9 +182,6 @@ SAMPLING = frozenset(
 
 THINKING = frozenset(("reasoning_effort", "chat_template_kwargs", "enable_thinking", "think", "thinking", "reasoning"))
 """Every parameter in use that switches reasoning."""
-
-NOT_STREAMED = "answered without a stream"
-"""What the client says for a server that ignored the wish for a stream."""
 
 API_KEYS = SAMPLING | THINKING | frozenset(
     ("model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "stop", "tools",
@@ -205,6 +240,11 @@ def _has_several_images(body: Body) -> bool:
     return len([part for content in contents for part in content if "image_url" in part]) > 1
 
 
+def _has_bare_tool_rounds(body: Body) -> bool:
+    calls = [message for message in body["messages"] if message.get("tool_calls")]
+    return any(not message.get("reasoning_content") and not message.get("reasoning") for message in calls)
+
+
 def _alternates_not(body: Body) -> bool:
     roles = [message["role"] for message in body["messages"]]
     rest = roles[1:] if roles[:1] == ["system"] else roles
@@ -223,6 +263,8 @@ _RULES = (
           r"(?:multiple|several|more than one|more than 1) image|(?:only|exactly) (?:one|1|a single) image"),
     _Rule(quirk=Quirk.NO_IMAGES, sent=_has_images, keys=("image_url",), words=r"image.{0,40}(?:not|n't|un).?support|"
           r"support (?:image|vision)|image input|multimodal|mmproj|at most 0 image|content must be a string|image_url"),
+    _Rule(quirk=Quirk.NO_BARE_TOOL_ROUNDS, sent=_has_bare_tool_rounds, words=r"reasoning_content.{0,60}passed back|"
+          r"reasoning_content is (?:missing|required)|missing.{0,30}(?:reasoning_content|thought_?signature)"),
     _Rule(quirk=Quirk.NO_TOOLS, sent=_has("tools"), keys=("tools", "tool_choice"), words=r"support (?:tool|function)|"
           r"tools? .{0,40}(?:requires?|not supported)|function calling is not"),
     _Rule(quirk=Quirk.NO_THINKING, sent=_has(*THINKING), keys=tuple(THINKING),
@@ -231,7 +273,7 @@ _RULES = (
     _Rule(quirk=Quirk.NO_SAMPLING, sent=_has(*SAMPLING), keys=tuple(SAMPLING)),
     _Rule(quirk=Quirk.NO_STOP, sent=_has("stop"), keys=("stop",), words=r"stop (?:sequence|word)s?.{0,30}not|"
           r"(?:not|n't) support stop"),
-    _Rule(quirk=Quirk.NO_STREAM, sent=_has("stream"), keys=("stream",), words=rf"{NOT_STREAMED}|verified to stream|"
+    _Rule(quirk=Quirk.NO_STREAM, sent=_has("stream"), keys=("stream",), words=r"verified to stream|"
           r"(?:not|n't) support streaming|streaming is not"),
     _Rule(quirk=Quirk.NO_STREAM_OPTIONS, sent=_has("stream_options"), keys=("stream_options", "include_usage")),
     _Rule(quirk=Quirk.NO_JSON_SCHEMA, sent=_has_format("json_schema"), keys=("response_format", "json_schema"),

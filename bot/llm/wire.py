@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import takewhile
 from typing import Any
 
-from bot.llm.model import ModelMessage, ModelRequest, Role, ToolSpec
+from bot.llm.model import ModelMessage, ModelRequest, Role, ToolCall, ToolSpec
 from bot.llm.quirks import API_KEYS, SAMPLING, Quirk
 
 NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -109,23 +109,28 @@ def _response_format(schema: Mapping[str, Any], quirks: frozenset[Quirk]) -> dic
 
 
 def _messages(request: ModelRequest, quirks: frozenset[Quirk], replay_field: str | None) -> list[dict[str, Any]]:
-    messages = list(request.messages)
+    messages = _with_reasoning_of_this_turn(request.messages)
+    replays = replay_field if Quirk.NO_REASONING_REPLAY not in quirks else None
     if request.json_schema is not None and {Quirk.NO_JSON_SCHEMA, Quirk.NO_JSON_OBJECT} & quirks:
         note = SCHEMA_NOTE + json.dumps(request.json_schema, ensure_ascii=False)
         messages.append(ModelMessage(role=Role.USER, text=note))
     if Quirk.NO_TOOLS in quirks:
         messages = _without_tools(messages)
+    if Quirk.NO_BARE_TOOL_ROUNDS in quirks:
+        messages = _without_bare_tool_rounds(messages, replays)
     if Quirk.NO_SYSTEM in quirks:
         messages = _without_system(messages)
     if Quirk.ALTERNATING in quirks:
         messages = _alternating(messages)
     if Quirk.ONE_IMAGE in quirks:
         messages = _with_one_image(messages)
-    round_start = max((place for place, one in enumerate(messages) if one.role is Role.USER), default=0)
-    replays = replay_field if Quirk.NO_REASONING_REPLAY not in quirks else None
-    return [
-        _message(message, quirks, replays if place > round_start else None) for place, message in enumerate(messages)
-    ]
+    return [_message(message, quirks, replays) for message in messages]
+
+
+def _with_reasoning_of_this_turn(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
+    """Reasoning goes back within its own turn only, which is what stands after the last words of a person (L19)."""
+    start = max((place for place, one in enumerate(messages) if one.role is Role.USER), default=0)
+    return [replace(one, reasoning=None) if place < start else one for place, one in enumerate(messages)]
 
 
 def _message(message: ModelMessage, quirks: frozenset[Quirk], replay_field: str | None) -> dict[str, Any]:
@@ -137,12 +142,20 @@ def _message(message: ModelMessage, quirks: frozenset[Quirk], replay_field: str 
         entry["tool_call_id"] = message.tool_call_id
     if message.tool_calls:
         entry["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
             for call in message.tool_calls
         ]
         if replay_field and message.reasoning:
             entry[replay_field] = message.reasoning
     return entry
+
+
+def _arguments(call: ToolCall) -> str:
+    """Arguments as servers take them back: many parse them again, and refuse a whole request for broken ones (L10)."""
+    try:
+        return call.arguments if isinstance(json.loads(call.arguments), dict) else "{}"
+    except json.JSONDecodeError:
+        return "{}"
 
 
 def _content(message: ModelMessage, quirks: frozenset[Quirk]) -> str | list[dict[str, Any]] | None:
@@ -176,6 +189,18 @@ def _without_tools(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
             plain.append(ModelMessage(role=Role.USER, text=f"[result of {message.name or 'a tool'}: {message.text}]"))
         elif message.text or not message.tool_calls:
             plain.append(replace(message, tool_calls=(), reasoning=None))
+    return plain
+
+
+def _without_bare_tool_rounds(messages: Iterable[ModelMessage], replay_field: str | None) -> list[ModelMessage]:
+    """Tool rounds that cannot be sent with the reasoning that led to them become text (L27)."""
+    plain: list[ModelMessage] = []
+    is_bare = False
+    for message in messages:
+        if message.tool_calls:
+            is_bare = not (message.reasoning and replay_field)
+        is_round = message.role is Role.TOOL or bool(message.tool_calls)
+        plain += _without_tools([message]) if is_round and is_bare else [message]
     return plain
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,9 +48,12 @@ async def bench(
     known: tuple[LearnedQuirk, ...] = (),
     api_key: str | None = None,
     write_bytes: int | None = None,
+    drop: Callable[[str, str], Awaitable[None]] | None = None,
     **provider: Any,
 ) -> AsyncIterator[Bench]:
-    """Start both; `provider` are further fields of the `Provider`, `known` what was learned before."""
+    """Start both; `provider` are further fields of the `Provider`, `known` what was learned before, `drop`
+    hears what is forgotten.
+    """
     saved: list[LearnedQuirk] = []
     waits: list[float] = []
 
@@ -61,7 +64,7 @@ async def bench(
         waits.append(seconds)
 
     async with OpenAIEmulator(script, api_key=api_key, write_bytes=write_bytes) as openai:
-        quirks = Quirks(load=lambda: known, save=save)
+        quirks = Quirks(lambda: known, save, *([drop] if drop else []))
         server = Provider(name="test", base_url=openai.base_url, api_key=SecretStr(SECRET), **provider)
         catalogue = Catalogue({"test": limits} if limits else {})
         model = OpenAIModel({"test": server}, quirks, catalogue, sleep=sleep, jitter=lambda: 0.5)

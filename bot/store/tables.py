@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from sqlalchemy import (
+    Boolean,
     Column,
     ColumnElement,
     DateTime,
@@ -96,6 +97,8 @@ ADDRESSED: ColumnElement[bool] = literal_column("addressed")
 UNANSWERED = text("addressed AND answered_by IS NULL")
 ANSWERED = text("answered_by IS NOT NULL")
 SENDING = text("state = 'sending'")
+IN_PRIVACY = text("is_private AND text != ''")
+"""What somebody who wants privacy has said, as long as it is not answered."""
 
 
 def _time(*, nullable: bool = True) -> Any:
@@ -164,6 +167,7 @@ class Message(SQLModel, table=True):
         Index("ix_message_unanswered", "session_id", "id", sqlite_where=UNANSWERED),
         Index("ix_message_answered_by", "answered_by", sqlite_where=ANSWERED),
         Index("ix_message_sending", "id", sqlite_where=SENDING),
+        Index("ix_message_in_privacy", "id", sqlite_where=IN_PRIVACY),
         {"sqlite_autoincrement": True},
     )
 
@@ -182,6 +186,8 @@ class Message(SQLModel, table=True):
     words: int = Field(default=0, sa_column=Column(Integer, nullable=False, server_default="0"))
     """How many characters of `text` its author typed; the rest describes files, and outlives an edit."""
     addressed: bool = False
+    is_private: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default="0"))
+    """Whether its author wanted privacy: its words are kept until they are answered, and only for that answer."""
     answered_by: int | None = None
     reply_to: str | None = None
     quote: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
@@ -274,6 +280,36 @@ class LearnedQuirkRow(SQLModel, table=True):
     learned_at: datetime = _time(nullable=False)
 
 
+class Person(SQLModel, table=True):
+    """What somebody chose for themselves, everywhere on a platform."""
+
+    __tablename__: ClassVar[str] = "person"
+
+    key: str = Field(primary_key=True)
+    private_since: datetime | None = _time()
+    """Since when their messages are not kept; null = they are."""
+
+
+class Naming(SQLModel, table=True):
+    """What a person is called in the lines of a session: two people of one name must not become one there."""
+
+    __tablename__: ClassVar[str] = "naming"
+
+    session_id: int = Field(sa_column=Column(Integer, ForeignKey("chat_session.id"), primary_key=True))
+    name: str = Field(primary_key=True)
+    """In one case and one width, so that names which look alike count as one."""
+    author_key: str
+
+
+class Introduction(SQLModel, table=True):
+    """A place where the bot has told what it is and does."""
+
+    __tablename__: ClassVar[str] = "introduction"
+
+    place_key: str = Field(primary_key=True)
+    said_at: datetime = _time(nullable=False)
+
+
 class Remembered(SQLModel, table=True):
     """Small facts about ourselves, such as the hash of the command set that was last registered."""
 
@@ -296,4 +332,7 @@ images = _core(StoredImage)
 overrides = _core(Override)
 model_calls = _core(ModelCall)
 learned_quirks = _core(LearnedQuirkRow)
+people = _core(Person)
+namings = _core(Naming)
+introductions = _core(Introduction)
 remembered = _core(Remembered)

@@ -4,6 +4,8 @@ Knows no client library; where a text may be cut is known by `adapters.split`.
 """
 
 from adapters.markup.discord import to_discord
-from adapters.markup.entities import Entity, EntityType, FormattedText, split_entities, to_entities
+from adapters.markup.entities import to_entities
+from adapters.markup.formatted import Entity, EntityType, FormattedText
+from adapters.markup.messages import split_entities
 
 __all__ = ["Entity", "EntityType", "FormattedText", "split_entities", "to_discord", "to_entities"]

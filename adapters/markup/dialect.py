@@ -13,7 +13,7 @@ from markdown_it.rules_inline import StateInline, emphasis
 from markdown_it.token import Token
 
 LONGEST = 50_000
-"""Characters that are worth parsing; a longer text fills more than ten messages of any platform and is left as it is.
+"""Characters that are worth parsing: they fill more than ten messages of any platform.
 
 The bound keeps texts made to be slow (thousands of open brackets) below a second.
 """
@@ -29,6 +29,14 @@ def parse(markdown: str) -> list[Token]:
     prose. Formulas (`$x$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`) are text in which no marker counts.
     """
     return _PARSER.parse(markdown)
+
+
+def worth_parsing(markdown: str) -> tuple[str, str]:
+    """A source in two: at most `LONGEST` characters up to the end of a line, and the rest with that line's end."""
+    if len(markdown) <= LONGEST:
+        return markdown, ""
+    end = len(markdown[: max(markdown.rfind("\n", 0, LONGEST), 0) or LONGEST].rstrip())
+    return markdown[:end], markdown[end:]
 
 
 def is_wide(char: str) -> bool:

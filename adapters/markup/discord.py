@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from markdown_it.token import Token
 
-from adapters.markup.dialect import LONGEST, RULE, parse
+from adapters.markup.dialect import RULE, parse, worth_parsing
 from adapters.markup.tables import draw_table
 
 
@@ -15,12 +15,14 @@ def to_discord(markdown: str) -> str:
     """The source as Discord shows it best; what it understands stays byte for byte.
 
     Tables become fenced text, images links, headings below the third level bold lines, horizontal rules a drawn line,
-    and fences of tildes or of many backticks plain fences. Partial texts are as welcome as whole ones.
+    and fences of tildes or of many backticks plain fences. Partial texts are as welcome as whole ones. What lies beyond
+    `LONGEST` stays as it is.
     """
-    if len(markdown) > LONGEST or not _UNKNOWN.search(markdown):
+    source, rest = worth_parsing(markdown)
+    if not _UNKNOWN.search(source):
         return markdown
-    lines = _LINE.findall(markdown)
-    tokens = iter(parse(markdown))
+    lines = _LINE.findall(source)
+    tokens = iter(parse(source))
     pieces: list[str] = []
     done = 0
     for token in tokens:
@@ -31,7 +33,7 @@ def to_discord(markdown: str) -> str:
         if shown is not None:
             pieces += [*lines[done:first], shown]
             done = last
-    return "".join([*pieces, *lines[done:]])
+    return "".join([*pieces, *lines[done:], rest])
 
 
 _UNKNOWN = re.compile(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Protocol
 
@@ -151,6 +150,26 @@ def test_an_ordinary_answer_is_left_alone(text: str) -> None:
     assert clean_reply(text, ["Персона"], ["Somebody"]) == text.lstrip()
 
 
+def heard(pieces: Sequence[str]) -> str:
+    """What people see of a stream: reasoning taken out, then the rules for replies."""
+    thoughts, answer = ReasoningFilter(), reply_filter(*NAMES)
+    told = [answer.feed(piece) for piece in shown(thoughts, pieces)]
+    return "" if thoughts.retracted else "".join(told) + answer.flush()
+
+
+THOUGHTS = texts_of(
+    "<think>", "</think>", "[THINK]", "[/THINK]", "secret", "\n", "`", "```", "Luna: ", "Alice: ", "[10:01] ", "Hi "
+)  # fmt: skip
+
+
+@given(THOUGHTS, BORDERS)
+def test_the_rules_together_give_the_same_for_every_chunking(text: str, borders: list[int]) -> None:
+    once, pieces = heard([text]), cut(text, borders)
+    thoughts = ReasoningFilter()
+    shown(thoughts, pieces)
+    assert thoughts.retracted or heard(pieces) == once
+
+
 # Loops
 
 
@@ -174,20 +193,3 @@ def test_a_long_text_that_does_not_repeat_itself_goes_through() -> None:
 def test_a_loop_is_cut_at_the_same_place_for_every_chunking(piece: str, times: int, borders: list[int]) -> None:
     text = "Well, " + piece * times
     assert "".join(shown(reply_filter(*NAMES), cut(text, borders))) == clean_reply(text, *NAMES)
-
-
-# Cost
-
-
-@pytest.mark.parametrize("make", [ReasoningFilter, lambda: reply_filter(["Luna"], [f"Person {n}" for n in range(50)])])
-@pytest.mark.parametrize("unit", ["word ", "\n", "<", "`", "* "])
-def test_filters_take_linear_time(make: Callable[[], Filter], unit: str) -> None:
-    def seconds(count: int) -> float:
-        piecewise = make()
-        started = time.process_time()
-        for number in range(count):
-            piecewise.feed(f"{number}{unit}")
-        return time.process_time() - started
-
-    seconds(1_000)
-    assert seconds(40_000) < 12 * seconds(10_000) + 0.05

@@ -55,6 +55,11 @@ def utf16_length(text: str) -> int:
     return len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+def clusters(text: str) -> list[str]:
+    """Its grapheme clusters: what people take for its characters."""
+    return _CLUSTER.findall(text)
+
+
 def find_late_fences(text: str) -> list[int]:
     """Where fences open behind prose on the same line, which chat programs allow and CommonMark does not."""
     return [fence.mark for fence in _find_fences(text) if fence.late]

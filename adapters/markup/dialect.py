@@ -9,6 +9,7 @@ import re
 from unicodedata import east_asian_width
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
 from markdown_it.rules_inline import StateInline, emphasis
 from markdown_it.token import Token
 
@@ -26,7 +27,8 @@ def parse(markdown: str) -> list[Token]:
     """The tokens of markdown-it for a source, with spoilers (`spoiler_open`, `spoiler_close`) and without HTML.
 
     Links go to addresses that a chat can open and to nothing else; entities (`&amp;`), footnotes and indented text are
-    prose. Formulas (`$x$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`) are text in which no marker counts.
+    prose. Formulas (`$x$`, `$$x$$`, `\\(x\\)`, `\\[x\\]`) are text in which no marker counts. The box of a task is in
+    the `meta` of its list item, no longer in its text.
     """
     return _PARSER.parse(markdown)
 
@@ -65,6 +67,7 @@ def _make_parser() -> MarkdownIt:
     parser.inline.ruler.before("escape", "formula", _read_formula)
     parser.inline.ruler.before("emphasis", "spoiler", _read_spoiler)
     parser.inline.ruler.at("emphasis", _read_emphasis)
+    parser.core.ruler.push("tasks", _mark_tasks)
     return parser
 
 
@@ -111,6 +114,18 @@ def _read_emphasis(state: StateInline, silent: bool) -> bool:
             delimiter.open = delimiter.open or is_wide(before)
             delimiter.close = delimiter.close or is_wide(after)
     return True
+
+
+_BOXES = {"[ ] ": "☐", "[x] ": "☑", "[X] ": "☑"}
+
+
+def _mark_tasks(state: StateCore) -> None:
+    for item, first, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
+        if item.type == "list_item_open" and first.type == "paragraph_open" and inline.children:
+            text = inline.children[0]
+            if box := _BOXES.get(text.content[:4]):
+                item.meta["box"] = box
+                text.content = text.content[4:]
 
 
 _PARSER = _make_parser()

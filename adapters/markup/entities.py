@@ -64,7 +64,7 @@ class _Writer:
             case "heading_close" | "blockquote_close":
                 self._end()
             case "list_item_open":
-                marker = f"{token.info}{token.markup} " if token.info else "• "
+                marker = _marker(token)
                 self._bullet = (self._bullet or self._margins[-1]) + marker
                 self._bullet_line = token.map[0] if token.map else self._line
                 self._margins.append(self._margins[-1] + " " * len(marker))
@@ -161,6 +161,12 @@ class _Writer:
         self._write(text)
         language = next(iter(info.split()), None)
         self.styled.append(Styled(kind="pre", start=start, end=self._length, language=language))
+
+
+def _marker(item: Token) -> str:
+    """What stands before a list item: its number, its box, or a bullet."""
+    number, box = item.info and f"{item.info}{item.markup}", item.meta.get("box")
+    return " ".join(part for part in (number, box) if part) + " " if number or box else "• "
 
 
 _STYLES: dict[str, EntityType] = {"em_open": "italic", "s_open": "strikethrough", "spoiler_open": "spoiler"}

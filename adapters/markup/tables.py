@@ -8,6 +8,10 @@ from itertools import zip_longest
 from markdown_it.token import Token
 
 from adapters.markup.dialect import is_wide
+from adapters.split import clusters
+
+WIDEST = 60
+"""Columns up to which cells are padded; a longer cell sticks out, or every row would grow with the longest."""
 
 
 def draw_table(tokens: Iterator[Token]) -> str:
@@ -24,7 +28,7 @@ def draw_table(tokens: Iterator[Token]) -> str:
                 sides.append(str(token.attrs.get("style", "")))
             case "inline":
                 rows[-1].append(_plain(token.children or ()))
-    widths = [max(map(_width, column)) for column in zip_longest(*rows, fillvalue="")]
+    widths = [min(max(map(_width, column)), WIDEST) for column in zip_longest(*rows, fillvalue="")]
     lines = [" | ".join(map(_pad, row, widths, sides)).rstrip() for row in rows]
     return "\n".join([lines[0], "-+-".join("-" * width for width in widths), *lines[1:]])
 
@@ -47,11 +51,17 @@ def _plain(tokens: Iterable[Token]) -> str:
 
 
 def _pad(cell: str, width: int, side: str) -> str:
-    space = width - _width(cell)
+    space = max(width - _width(cell), 0)
     before = space if "right" in side else space // 2 if "center" in side else 0
     return " " * before + cell + " " * (space - before)
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal that a text takes; East Asian characters take two."""
-    return len(text) if text.isascii() else sum(1 + is_wide(char) for char in text)
+    """Columns of a terminal that a text takes: two for what is East Asian or an emoji, one for any other cluster."""
+    return len(text) if text.isascii() else sum(map(_width_of_cluster, clusters(text)))
+
+
+def _width_of_cluster(cluster: str) -> int:
+    if is_wide(cluster[0]) or "\ufe0f" in cluster or "\U0001f1e6" <= cluster[0] <= "\U0001f1ff":
+        return 2
+    return 1

@@ -127,15 +127,18 @@ def quote_of(message: Message, me: Me) -> Quote | None:
     if message.external_reply:
         elsewhere = message.external_reply
         name = origin_name(elsewhere.origin)
-        return Quote(message_id=str(elsewhere.message_id or ""), author_name=name, text=marked)
+        key = origin_key(elsewhere.origin)
+        return Quote(message_id=str(elsewhere.message_id or ""), author_name=name, text=marked, author_key=key)
     replied = message.reply_to_message
     if replied is None or (message.is_topic_message and replied.message_id == message.message_thread_id):
         return None
+    author = author_of(replied)
     return Quote(
         message_id=str(replied.message_id),
-        author_name=author_of(replied).name,
+        author_name=author.name,
         text=marked or _described(replied, me),
         is_mine=replied.from_user is not None and replied.from_user.id == me.id,
+        author_key=author.key,
     )
 
 

@@ -51,6 +51,19 @@ def chat_name(chat: Chat) -> str:
     return inert(chat.title or "") or inert(chat.username or chat.first_name or "") or str(chat.id)
 
 
+def origin_key(origin: MessageOrigin) -> str | None:
+    """Their `Author.key`; nobody is told whose it was when they hide that."""
+    match origin:
+        case MessageOriginUser():
+            return author_for(origin.sender_user).key
+        case MessageOriginChat():
+            return f"{PLATFORM}:{origin.sender_chat.id}"
+        case MessageOriginChannel():
+            return f"{PLATFORM}:{origin.chat.id}"
+        case _:
+            return None
+
+
 def origin_name(origin: MessageOrigin) -> str:
     """Who wrote a forwarded or quoted message first."""
     match origin:

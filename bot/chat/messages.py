@@ -107,6 +107,8 @@ class Quote:
     text: str
     is_mine: bool = False
     """Whether this bot wrote it, which makes the inbound addressed."""
+    author_key: str | None = None
+    """Who wrote it, where the platform tells: `Author.key`."""
 
 
 class InboundKind(StrEnum):

@@ -12,6 +12,7 @@ from sqlalchemy import bindparam, func, select, union_all
 
 from bot.chat import Inbound
 from bot.store.database import Tx
+from bot.store.people import wants_privacy
 from bot.store.tables import MessageKind, Standing, messages, sent_parts
 
 QUOTE_CHARS = 300
@@ -25,6 +26,7 @@ _COLUMNS = (
     messages.c.standing,
     messages.c.edited_at,
     messages.c.deleted_at,
+    messages.c.is_private,
 )
 # Statements of the hot path are made once: building one costs more than running it.
 _QUOTED = union_all(
@@ -46,10 +48,13 @@ def first_quote(tx: Tx, session_id: int, inbound: Inbound) -> str:
     quote = inbound.reply_to
     if quote is None or not quote.text:
         return ""
+    if quote.author_key is not None and wants_privacy(tx, quote.author_key):
+        return ""
     known = _known(tx, session_id, {quote.message_id})
     if quote.is_mine and quote.message_id not in known:
         return ""  # a command's answer, which no prompt may read
-    return _now(known.get(quote.message_id), _quote(quote.author_name, quote.text))
+    row = known.get(quote.message_id)
+    return _now(row, _quote(row.author_name if row else quote.author_name, quote.text))
 
 
 def current_quotes(tx: Tx, session_id: int, stored: Sequence[tuple[str, str]]) -> list[str]:
@@ -68,7 +73,7 @@ def _known(tx: Tx, session_id: int, ids: set[str]) -> dict[str, Any]:
 def _now(row: Any, quote: str) -> str:
     if row is None:
         return quote
-    if row.kind not in _WORDS or row.standing != Standing.LIVE.value or row.deleted_at is not None:
+    if row.kind not in _WORDS or row.standing != Standing.LIVE.value or row.deleted_at is not None or row.is_private:
         return ""
     return _quote(row.author_name, row.text) if row.edited_at is not None else quote
 

@@ -10,7 +10,9 @@ from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 from bot.chat import ChannelRef, Visibility
 from bot.overrides import Source, StoredOverride
 from bot.store.database import Tx
-from bot.store.tables import Scope, conversations, messages, overrides, sessions
+from bot.store.introductions import move_introduction
+from bot.store.people import move_identity
+from bot.store.tables import Scope, conversations, messages, namings, overrides, sessions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -164,6 +166,8 @@ def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
         _move_overrides(tx, Scope.SESSION, was.session_key, target.session_key)
         moved = True
     _move_overrides(tx, Scope.PLACE, old.place_key, new.place_key)
+    move_introduction(tx, old.place_key, new.place_key)
+    move_identity(tx, old.place_key, new.place_key)
     return moved
 
 
@@ -179,6 +183,7 @@ def _absorb(tx: Tx, key: str, into: int) -> None:
     tx.execute(update(messages).where(*clash).values(platform_message_id=func.printf("migrated:%d", messages.c.id)))
     tx.execute(update(messages).where(messages.c.session_id == newcomer).values(session_id=into))
     tx.execute(update(conversations).where(conversations.c.session_id == newcomer).values(session_id=into))
+    tx.execute(delete(namings).where(namings.c.session_id == newcomer))
     tx.execute(delete(sessions).where(sessions.c.id == newcomer))
 
 

@@ -1,0 +1,61 @@
+"""People: whether they want privacy, and what each is called in a session's lines. Knows them by their keys alone."""
+
+from __future__ import annotations
+
+import itertools
+import unicodedata
+from datetime import datetime
+
+from sqlalchemy import bindparam, delete, insert, select, update
+
+from bot.chat import Author
+from bot.store.database import Tx
+from bot.store.tables import messages, namings, people
+
+_LINE_MARKS = str.maketrans({":": " ", "：": " ", "[": "(", "]": ")"})
+"""What means something in a prompt's lines: who speaks, and a note of the chat's (X03)."""
+
+# Statements of the hot path are made once: building one costs more than running it.
+_PRIVATE_SINCE = select(people.c.private_since).where(people.c.key == bindparam("key"))
+_HOLDER = select(namings.c.author_key).where(
+    namings.c.session_id == bindparam("session_id"), namings.c.name == bindparam("name")
+)
+
+
+def wants_privacy(tx: Tx, author_key: str) -> bool:
+    """Whether what this person says is not to be kept."""
+    return tx.execute(_PRIVATE_SINCE, {"key": author_key}).scalar() is not None
+
+
+def set_privacy(tx: Tx, author_key: str, since: datetime | None) -> bool:
+    """Let somebody have privacy from now on, or no longer (`None`); false when it was so already."""
+    if wants_privacy(tx, author_key) == (since is not None):
+        return False
+    tx.execute(delete(people).where(people.c.key == author_key))
+    tx.execute(insert(people).values(key=author_key, private_since=since))
+    return True
+
+
+def name_in_lines(tx: Tx, session_id: int, author: Author) -> str:
+    """What somebody is called in a session where several speak: their name, with a number behind it if somebody else
+    had it there first. It stays theirs, so that lines written once never change.
+    """
+    name = " ".join(author.name.translate(_LINE_MARKS).split()) or author.id
+    for number in itertools.count(1):
+        called = name if number == 1 else f"{name} ({number})"
+        place = {"session_id": session_id, "name": unicodedata.normalize("NFKC", called).casefold()}
+        holder = tx.execute(_HOLDER, place).scalar()
+        if holder is None:
+            tx.execute(insert(namings).values(**place, author_key=author.key))
+        if holder in (None, author.key):
+            return called
+    raise AssertionError  # numbers do not end
+
+
+def move_identity(tx: Tx, old_key: str, new_key: str) -> None:
+    """A chat that speaks for itself, as anonymous administrators let it, has another id from now on (T11, T23)."""
+    since = tx.execute(_PRIVATE_SINCE, {"key": old_key}).scalar()
+    if since is not None:
+        set_privacy(tx, new_key, since)
+    for table in (namings, messages):
+        tx.execute(update(table).where(table.c.author_key == old_key).values(author_key=new_key))

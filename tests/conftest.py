@@ -78,6 +78,7 @@ async def make_app(database_url: str, counter: TokenCounter) -> AsyncIterator[Ma
         model: Model | None = None,
         adapter: Adapter | None = None,
         library: PersonaLibrary | None = None,
+        model_name: str = "test/scripted",
         **given: Any,
     ) -> App:
         values: dict[str, Any] = {
@@ -85,7 +86,7 @@ async def make_app(database_url: str, counter: TokenCounter) -> AsyncIterator[Ma
             "burst_ms": 0,
             "providers": {"test": {"base_url": "http://127.0.0.1:9/v1"}},
         }
-        settings = Settings(_env_file=None, **{**values, "model": "test/scripted", **given})
+        settings = Settings(_env_file=None, **{**values, "model": model_name, **given})
         adapter = adapter or FakeAdapter()
         app = build_app(
             settings,

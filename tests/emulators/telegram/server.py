@@ -31,6 +31,8 @@ class Call:
     status: int
     """HTTP status of the answer; 0 = the connection was cut or left silent."""
     description: str = ""
+    at: float = 0.0
+    """Seconds of the event loop's clock when it arrived."""
 
 
 class TelegramEmulator(World):
@@ -129,7 +131,7 @@ class TelegramEmulator(World):
         )
 
     async def _call(self, request: web.Request) -> web.StreamResponse:
-        name = request.match_info["method"]
+        name, at = request.match_info["method"], asyncio.get_running_loop().time()
         params = await Params.of(request)
         self.begun.append(name)
         self.updates.signal.notify()
@@ -148,7 +150,7 @@ class TelegramEmulator(World):
         status = answer.status
         if fault and fault.after is not After.ANSWER:
             status, description = 0, fault.after
-        self.calls.append(Call(method=name, values=params.values, status=status, description=description))
+        self.calls.append(Call(method=name, values=params.values, status=status, description=description, at=at))
         self.updates.signal.notify()
         if fault and fault.after is After.SILENCE:
             await asyncio.Event().wait()

@@ -3,9 +3,9 @@
 import asyncio
 import sys
 
-from bench import pipeline, sessions
+from bench import pipeline, sessions, wire
 
-BENCHMARKS = {"pipeline": pipeline.main, "sessions": sessions.main}
+BENCHMARKS = {"pipeline": pipeline.main, "sessions": sessions.main, "wire": wire.main}
 
 for name in sys.argv[1:] or BENCHMARKS:
     asyncio.run(BENCHMARKS[name]())

@@ -119,6 +119,10 @@ class ConsoleAdapter:
         """Everything here belongs to the person at the keyboard."""
         return True
 
+    async def hears_everything(self, channel: ChannelRef) -> bool:
+        """Every line is for the bot."""
+        return True
+
     async def check(self) -> Sequence[Finding]:
         """A terminal needs no login."""
         return (Finding(severity=Severity.OK, subject=PLATFORM, message="needs no set-up"),)

@@ -136,6 +136,10 @@ class DiscordAdapter:
             return False
         return await self._rights.may_manage(client, channel, int(user_id), whole_place=whole_place)
 
+    async def hears_everything(self, channel: ChannelRef) -> bool:
+        """Whether messages come with their text where they do not mention us (D11)."""
+        return self._connection.client.intents.message_content
+
     async def check(self) -> Sequence[Finding]:
         """Look at login, intents and gateway by real calls, whether or not `run` is under way."""
         point_library_at(*self._addresses)

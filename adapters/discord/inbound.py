@@ -153,6 +153,7 @@ def to_quote(message: discord.Message, my_id: int) -> Quote:
     return Quote(
         message_id=str(message.id),
         author_name=author_of(message.author).name,
+        author_key=author_of(message.author).key,
         text=text_of(message, my_id),
         is_mine=message.author.id == my_id,
     )

@@ -78,6 +78,7 @@ class TelegramAdapter:
         self._bot = self._request.make_bot()
         self._outbox = Outbox(self._bot, moved=self._on_moved, clock=clock)
         self._rights = Rights(self._outbox, ttl=self._options.rights_ttl, clock=clock)
+        self._me: User | None = None
         self._hearing: Hearing | None = None
         self._poller: Poller | None = None
         self._publishing: asyncio.Task[None] | None = None
@@ -172,6 +173,12 @@ class TelegramAdapter:
         """Whether this user is an administrator of the chat; in a private chat everybody may."""
         return await self._rights.may_manage(channel, user_id)
 
+    async def hears_everything(self, channel: ChannelRef) -> bool:
+        """Whether privacy mode is off, or does not count because we are an administrator of the chat (T18)."""
+        if self._me is None or self._me.can_read_all_group_messages:
+            return True
+        return await self._rights.may_manage(channel, str(self._me.id))
+
     async def check(self) -> Sequence[Finding]:
         """Look at login, webhook and privacy mode by real calls, whether or not `run` is under way."""
         async with self._new_request() as request:
@@ -181,6 +188,7 @@ class TelegramAdapter:
         await self._request.initialize()
         try:
             me = await insist(self._bot.get_me, back_off=self._options.back_off)
+            self._me = me
             _tell_login(me)
             self._logged_in.set()
             self._publishing = self._spawn("telegram.menu", publish_menu(self._bot, self._menu))

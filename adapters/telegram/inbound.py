@@ -10,7 +10,7 @@ from telegram import CallbackQuery, Chat, Message
 
 from adapters.incoming import inert
 from adapters.telegram.notes import note_of, unfetched
-from adapters.telegram.people import PLATFORM, author_for, author_of, chat_name, origin_name
+from adapters.telegram.people import PLATFORM, author_for, author_of, chat_name, origin_key, origin_name
 from adapters.telegram.reading import Me, Reading, read
 from bot.chat import Author, ChannelRef, Inbound, InboundKind, Quote, Visibility
 

@@ -22,6 +22,10 @@ class Platforms(dict[str, Adapter]):
         """Whether the platform itself lets this user manage the channel."""
         return await self[channel.platform].may_manage(channel, user_id, whole_place=whole_place)
 
+    async def hears_everything(self, channel: ChannelRef) -> bool:
+        """Whether all that is said in a group reaches us (T18)."""
+        return await self[channel.platform].hears_everything(channel)
+
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours."""
         await self[channel.platform].delete(channel, message_ids)

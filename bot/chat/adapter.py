@@ -79,5 +79,8 @@ class Adapter(Protocol):
     async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Whether the platform lets this user manage the channel, or all of its place; in a DM everybody may."""
 
+    async def hears_everything(self, channel: ChannelRef) -> bool:
+        """Whether all that is said in a group reaches us, or only what is meant for the bot (T18)."""
+
     async def check(self) -> Sequence[Finding]:
         """Look at login, rights and platform settings by real calls, for `familiar doctor`."""

@@ -53,6 +53,9 @@ class Platforms(Protocol):
     async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Whether the platform itself lets this user manage the channel."""
 
+    async def hears_everything(self, channel: ChannelRef) -> bool:
+        """Whether all that is said in a group reaches us (T18)."""
+
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours."""
 

@@ -48,6 +48,7 @@ class FakeAdapter:
         managers: Iterable[str] = (),
         channel_managers: Iterable[str] = (),
         streams: bool = False,
+        hears_all: bool = True,
         state: PartState = PartState.SENT,
     ) -> None:
         self.platform = platform
@@ -56,6 +57,7 @@ class FakeAdapter:
         self.managers = set(managers)
         self.channel_managers = set(channel_managers)
         self.streams = streams
+        self.hears_all = hears_all
         self.state = state
         self.changed = asyncio.Event()
         self._ids = itertools.count(1)
@@ -96,6 +98,10 @@ class FakeAdapter:
     async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Whether the test made this user a manager; one of `channel_managers` manages channels only."""
         return user_id in self.managers or (user_id in self.channel_managers and not whole_place)
+
+    async def hears_everything(self, channel: ChannelRef) -> bool:
+        """What the test says."""
+        return self.hears_all
 
     async def check(self) -> Sequence[Finding]:
         """Nothing to find."""

@@ -144,6 +144,9 @@ class PlayedAdapter:
     async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         return user_id == "alice"
 
+    async def hears_everything(self, channel: ChannelRef) -> bool:
+        return True
+
     async def check(self) -> Sequence[Finding]:
         return ()
 

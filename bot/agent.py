@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from typing import Any
 
 import structlog
 
@@ -21,6 +22,9 @@ from bot.tools.tool import ToolError
 from bot.turn import Turn
 
 log = structlog.get_logger(__name__)
+
+SHOWN_ARGUMENTS = 300
+"""Characters of broken arguments that the model is shown, so that it sees where it stopped; ours to choose."""
 
 Show = Callable[[str], Awaitable[None]]
 """Receives the whole visible text so far, each time it has grown."""
@@ -128,17 +132,28 @@ class Agent:
         if tool is None:
             return f"Error: there is no tool {call.name!r}. The tools are: {', '.join(self._tools)}."
         try:
-            arguments = json.loads(call.arguments or "{}")
-            if not isinstance(arguments, dict):
-                raise ToolError("The arguments must be a JSON object.")
-            return await tool.run(turn, arguments)
-        except json.JSONDecodeError as error:
-            return f"Error: the arguments are no valid JSON ({error.msg}). Call the tool again with complete arguments."
+            return await tool.run(turn, _arguments_of(call))
         except ToolError as error:
             return f"Error: {error}"
         except Exception as error:
             log.error("tool.failed", tool=call.name, error=repr(error), exc_info=error)
             return "Error: the tool failed. Go on without it."
+
+
+def _arguments_of(call: ToolCall) -> Mapping[str, Any]:
+    """The arguments of a call; none where a server wrote nothing, or null (L09).
+
+    Raises:
+        ToolError: they are cut or broken, so that the tool must not run (L10).
+    """
+    try:
+        arguments = json.loads(call.arguments.strip() or "null")
+    except (ValueError, RecursionError) as error:
+        begun = call.arguments[:SHOWN_ARGUMENTS]
+        raise ToolError(f"The arguments are no valid JSON ({error}), the tool did not run: {begun}") from error
+    if not isinstance(arguments, dict | None):
+        raise ToolError("The arguments must be a JSON object.")
+    return arguments or {}
 
 
 def _names_of_persona(turn: Turn) -> tuple[str, ...]:

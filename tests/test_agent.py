@@ -84,11 +84,12 @@ async def answer(
     ("made", "told"),
     [
         (call("echo", '{"a": 1}'), "echo {'a': 1}"),
-        (call("echo", ""), "echo {}"),
-        (call("echo", '{"a": '), "Error: the arguments are no valid JSON"),
+        (call("echo", '{"a": '), "Error: The arguments are no valid JSON"),
+        (call("echo", '{"a": 1}{"a": 1}'), "Error: The arguments are no valid JSON"),
+        (call("echo", "[" * 100_000), "Error: The arguments are no valid JSON"),
+        (call("echo", "9" * 5_000), "Error: The arguments are no valid JSON"),
         (call("echo", "[1]"), "Error: The arguments must be a JSON object."),
         (call("echo", '"text"'), "Error: The arguments must be a JSON object."),
-        (call("echo", "null"), "Error: The arguments must be a JSON object."),
         (call("refuse"), "Error: Only on Sundays."),
         (call("crash"), "Error: the tool failed. Go on without it."),
         (call("nonsense"), "Error: there is no tool 'nonsense'. The tools are: echo, refuse, crash."),
@@ -105,6 +106,13 @@ async def test_K04_whatever_goes_wrong_with_a_call_goes_back_to_the_model_as_its
     assert result.text.startswith(told)
     assert "secret" not in result.text
     assert (given.text, given.finish) == ("done", Finish.STOP)
+
+
+@pytest.mark.parametrize("arguments", ["", " ", "null", "{}", " {} "])
+async def test_L09_a_call_without_arguments_runs_however_the_server_writes_none(arguments: str) -> None:
+    model = ScriptedModel([calls(call("echo", arguments)), "done"])
+    await answer(model)
+    assert model.requests[1].messages[-1].text == "echo {}"
 
 
 async def test_calls_of_one_round_run_side_by_side_and_their_results_keep_the_order_of_the_calls() -> None:

@@ -154,7 +154,7 @@ def _arguments(call: ToolCall) -> str:
     """Arguments as servers take them back: many parse them again, and refuse a whole request for broken ones (L10)."""
     try:
         return call.arguments if isinstance(json.loads(call.arguments), dict) else "{}"
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):
         return "{}"
 
 

@@ -14,7 +14,7 @@ from datetime import timedelta
 from itertools import chain, repeat
 from typing import Any, Generic, Protocol, TypeVar
 
-from bot.chat import BeforeSend, Outbound, PartState, SentPart
+from bot.chat import BeforeSend, Outbound, PartShown, PartState, SentPart
 
 P = TypeVar("P")
 
@@ -100,19 +100,22 @@ class PacedReply(Generic[P]):
         *,
         spawn: Spawn,
         before_send: BeforeSend | None = None,
+        part_shown: PartShown | None = None,
         quiet: timedelta = QUIET,
         interval: timedelta = INTERVAL,
         patience: timedelta = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._transport, self._spawn, self._before_send = transport, spawn, before_send
+        self._transport, self._spawn = transport, spawn
+        self._before_send, self._part_shown = before_send, part_shown
         self._interval, self._patience = interval.total_seconds(), patience.total_seconds()
         self._clock, self._sleep = clock, sleep
         self._text = ""  # the newest
         self._shown_text = ""
         self._shown: list[_Shown[P]] = []
         self._surplus: list[_Shown[P]] = []  # messages that others have replaced
+        self._last_ordinal: int | None = None  # of the final text, which is settled once that is shown
         self._takes_updates = True
         self._is_announced = self._is_requesting = False
         self._may_be_seen = False  # so far every request to send was kept waiting or refused
@@ -217,6 +220,8 @@ class PacedReply(Generic[P]):
             self._shown.append(_Shown(message_id=None, part=part))
             raise
         self._shown.append(_Shown(message_id=message_id, part=part))
+        if self._part_shown and ordinal != self._last_ordinal:
+            await self._part_shown(SentPart(ordinal=ordinal, message_id=message_id, state=PartState.SENT))
 
     async def _edit(self, message_id: str, part: P, ordinal: int) -> None:
         self._shown[ordinal] = _Shown(message_id=message_id, part=None)
@@ -255,7 +260,7 @@ class PacedReply(Generic[P]):
     # --- The final text
 
     async def _settle(self, parts: Sequence[P]) -> tuple[SentPart, ...]:
-        self._deadline = self._clock() + self._patience
+        self._deadline, self._last_ordinal = self._clock() + self._patience, len(parts) - 1
         if parts:
             await self._announce()
         settled: list[SentPart] = []

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 
 import structlog
 
@@ -25,6 +26,7 @@ from bot.prompt.tokens import ModelTokens
 from bot.store import ledger, replies
 from bot.store.database import Database, Tx
 from bot.store.ledger import CallRecord
+from bot.store.parts import note_part
 from bot.store.replies import NewReply, Settled, ToolRound
 from bot.store.tables import MessageKind
 from bot.tasks import Tasks
@@ -167,8 +169,15 @@ class TurnRunner:
             reply_to=request.reply_to if progress.turn.is_group else None,
             handle=request.reply_handle,
             before_send=before_send,
+            part_shown=partial(self._note_part, progress),
             max_parts=progress.turn.settings.values.max_reply_messages,
         )
+
+    async def _note_part(self, progress: _Progress, part: SentPart) -> None:
+        """Keep where people see a part of a growing answer; a fault of the database must not end what they read."""
+        reply_id = await progress.reply_id()
+        if reply_id is not None:
+            await asyncio.wait({self.tasks.spawn("note part", self.db.run(note_part, reply_id, part))})
 
     async def _answer(self, progress: _Progress, stream: ReplyStream) -> Prompt:
         turn, factor = progress.turn, self.tokens.factor(progress.turn.model)

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from adapters.pacing import PacedReply, Uncertain, Unreachable, Wait
 from bot.app import App
-from bot.chat import BeforeSend, ChannelRef, ReplyStream
+from bot.chat import BeforeSend, ChannelRef, PartShown, ReplyStream
 from bot.dispatch import TurnRequest
 from bot.llm.model import ModelError, ModelRequest
 from bot.store.database import Tx
@@ -63,12 +63,19 @@ class Staged(FakeAdapter):
         reply_to: str | None = None,
         handle: object | None = None,
         before_send: BeforeSend | None = None,
+        part_shown: PartShown | None = None,
         max_parts: int = 5,
     ) -> ReplyStream:
         """An answer that is shown at once."""
         clock, sleep = self.stage.clock, self.stage.clock.sleep
         return PacedReply(
-            self.stage, spawn=self._spawn, before_send=before_send, quiet=timedelta(0), clock=clock, sleep=sleep
+            self.stage,
+            spawn=self._spawn,
+            before_send=before_send,
+            part_shown=part_shown,
+            quiet=timedelta(0),
+            clock=clock,
+            sleep=sleep,
         )
 
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import update
 
-from bot.chat import PartState, SentPart
+from bot.chat import PartState
 from bot.store import replies, window
 from bot.store.database import Database, Tx
 from bot.store.replies import LastReply
-from bot.store.tables import MessageKind, ReplyState, messages
+from bot.store.tables import MessageKind, messages
 from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_inbound
 from tests.conftest import MakeApp
 from tests.stories import CHANNEL, Story, tool_round
@@ -193,20 +193,6 @@ async def test_a_deleted_fragment_leaves_the_rest_of_its_burst_to_be_answered(
         return window.read_burst(tx, story.session.id, asked)
 
     assert await db.run(act) == burst
-
-
-@pytest.mark.parametrize(
-    ("parts", "state"),
-    [
-        ((PartState.SENT, PartState.SENT), ReplyState.SENT),
-        ((PartState.SENT, PartState.UNCERTAIN), ReplyState.UNCERTAIN),
-        ((PartState.UNCERTAIN, PartState.FAILED), ReplyState.FAILED),
-        ((), ReplyState.FAILED),
-    ],
-)
-def test_a_reply_is_as_well_as_its_worst_part(parts: tuple[PartState, ...], state: ReplyState) -> None:
-    made = [SentPart(ordinal=number, message_id="1", state=part) for number, part in enumerate(parts)]
-    assert replies.worst_state(made) is state
 
 
 async def test_every_burst_that_a_run_left_unanswered_is_answered_by_the_next_one(make_app: MakeApp) -> None:

@@ -115,7 +115,7 @@ class DiscordAdapter:
             handle=handle if isinstance(handle, InteractionHandle) else None,
             max_parts=max_parts,
         )
-        return DiscordReply(transport, spawn=self._spawn, before_send=before_send)
+        return DiscordReply(transport, spawn=self._spawn, before_send=before_send, part_shown=part_shown)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours; those already gone, or out of reach, are fine."""

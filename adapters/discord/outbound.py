@@ -23,7 +23,7 @@ from adapters.discord.lanes import Spawn
 from adapters.markup import to_discord
 from adapters.pacing import PacedReply, Refused, Uncertain, Unreachable, Wait
 from adapters.split import split, utf16_length
-from bot.chat import BeforeSend, Button, ChannelRef, Outbound
+from bot.chat import BeforeSend, Button, ChannelRef, Outbound, PartShown
 
 log = structlog.get_logger(__name__)
 
@@ -235,8 +235,15 @@ class DiscordTransport:
 class DiscordReply(PacedReply[Part]):
     """A paced reply that leaves no deferral open."""
 
-    def __init__(self, transport: DiscordTransport, *, spawn: Spawn, before_send: BeforeSend | None) -> None:
-        super().__init__(transport, spawn=spawn, before_send=before_send)
+    def __init__(
+        self,
+        transport: DiscordTransport,
+        *,
+        spawn: Spawn,
+        before_send: BeforeSend | None,
+        part_shown: PartShown | None,
+    ) -> None:
+        super().__init__(transport, spawn=spawn, before_send=before_send, part_shown=part_shown)
         self._withdraw = transport.withdraw
 
     async def discard(self) -> bool:

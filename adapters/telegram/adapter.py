@@ -157,7 +157,7 @@ class TelegramAdapter:
             max_parts=max_parts,
         )
         pace = self._options.private_pace if channel.is_dm else self._options.group_pace
-        return PacedReply(transport, interval=pace, before_send=before_send, spawn=self._spawn)
+        return PacedReply(transport, interval=pace, before_send=before_send, part_shown=part_shown, spawn=self._spawn)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours; those already gone, or too old, are fine."""

@@ -66,7 +66,9 @@ BeforeSend = Callable[[], Awaitable[None]]
 """Awaited once, right before the first request that makes something of a reply visible (crash safety, S16)."""
 
 PartShown = Callable[[SentPart], Awaitable[None]]
-"""Awaited for each message of a growing reply once the platform has told its id, so that a crash does not lose it."""
+"""Awaited for each message of a reply that has more to come, once the platform has told its id: a crash does not lose
+it. The last message of a final text is not told; `finish` returns it.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

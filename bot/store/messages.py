@@ -13,7 +13,7 @@ from bot.store.database import Tx
 from bot.store.images import forget_images, record_images
 from bot.store.quotes import first_quote
 from bot.store.sessions import SessionRow, touch_session
-from bot.store.tables import UNANSWERED, MessageKind, Standing, messages, sent_parts, sessions
+from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, messages, sent_parts, sessions
 from bot.store.window import LIVE
 
 
@@ -52,6 +52,7 @@ _ANSWER_OF = (
     .where(
         messages.c.session_id == bindparam("session_id"),
         sent_parts.c.platform_message_id == bindparam("platform_message_id"),
+        sent_parts.c.state != ReplyState.SENDING.value,  # what a growing reply takes back itself, it shows elsewhere
     )
 )
 

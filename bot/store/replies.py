@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, exists, insert, select, update
 
-from bot.chat import PartState, SentPart
+from bot.chat import SentPart
 from bot.llm.model import ToolCall
 from bot.store.conversations import (
     conversation_by_id,
@@ -20,6 +19,7 @@ from bot.store.conversations import (
     raise_generation,
 )
 from bot.store.database import Tx
+from bot.store.parts import begin_parts, forget_parts, mark_cut_off_parts, settle_parts
 from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import (
     SENDING,
@@ -57,7 +57,6 @@ _SPOT = (
     .join(conversations, conversations.c.session_id == sessions.c.id)
     .where(conversations.c.id == bindparam("conversation_id"))
 )
-_INSERT_PART = insert(sent_parts)
 _SETTLE = update(messages).where(messages.c.id == bindparam("reply_id"))
 _ANSWERED = update(messages).where(
     messages.c.id.in_(bindparam("burst", expanding=True)), messages.c.answered_by.is_(None)
@@ -66,6 +65,12 @@ _ANSWERED = update(messages).where(
 
 def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
     """Insert the reply row and mark its burst answered: the transaction before the first visible request (R2, S16)."""
+    reply_id = _insert_reply(tx, new, ReplyState.SENDING, now)
+    begin_parts(tx, reply_id)
+    return reply_id
+
+
+def _insert_reply(tx: Tx, new: NewReply, state: ReplyState, now: datetime) -> int:
     reply_id = next_position(tx)
     spot = tx.execute(_SPOT, {"conversation_id": new.conversation_id}).one()
     row = {
@@ -81,7 +86,7 @@ def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
         "text": "",
         "quote": "",
         "addressed": False,
-        "state": ReplyState.SENDING.value,
+        "state": state.value,
         "standing": Standing.LIVE.value,
         "cut": False,
         "tokens": 0,
@@ -97,6 +102,7 @@ def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
 def take_back(tx: Tx, reply_id: int) -> None:
     """A reply of which nothing was shown has never begun: its burst waits for an answer again (S13)."""
     tx.execute(update(messages).where(messages.c.answered_by == reply_id).values(answered_by=None))
+    forget_parts(tx, reply_id)
     tx.execute(delete(messages).where(messages.c.id == reply_id))
 
 
@@ -124,12 +130,9 @@ class Settled:
 
 def settle_reply(tx: Tx, reply_id: int, settled: Settled, now: datetime) -> None:
     """Store the final text, its tool rounds and what the platform said about each part."""
-    state = worst_state(settled.parts)
+    state = settle_parts(tx, reply_id, settled.parts)
     values = {"text": settled.text, "tokens": settled.tokens, "state": state.value, "cut": settled.cut, "sent_at": now}
     tx.execute(_SETTLE, {"reply_id": reply_id, **values})
-    for part in settled.parts:
-        row = {"ordinal": part.ordinal, "platform_message_id": part.message_id, "state": part.state.value}
-        tx.execute(_INSERT_PART, {"message_id": reply_id, **row})
     for tool_round in settled.rounds:
         _store_round(tx, reply_id, tool_round, now)
 
@@ -158,23 +161,15 @@ def _store_round(tx: Tx, reply_id: int, tool_round: ToolRound, now: datetime) ->
         tx.execute(insert(messages).values(**shared, text=text, tool_call_id=call_id, tool_name=name, tokens=tokens))
 
 
-def worst_state(parts: Sequence[SentPart]) -> ReplyState:
-    """A reply is as well as its worst part; one without parts was never shown."""
-    states = {part.state for part in parts}
-    if PartState.FAILED in states or not states:
-        return ReplyState.FAILED
-    return ReplyState.UNCERTAIN if PartState.UNCERTAIN in states else ReplyState.SENT
-
-
 def mark_interrupted(tx: Tx) -> int:
     """After a crash: replies that were being sent are uncertain, and never sent again by themselves (S16)."""
+    mark_cut_off_parts(tx)
     return tx.execute(update(messages).where(SENDING).values(state=ReplyState.UNCERTAIN.value)).rowcount
 
 
 def close_burst(tx: Tx, new: NewReply, now: datetime) -> None:
     """Mark a burst answered by nothing shown: a stopped turn, or an answer that stayed empty."""
-    reply_id = begin_reply(tx, new, now)
-    tx.execute(update(messages).where(messages.c.id == reply_id).values(state=ReplyState.SENT.value))
+    _insert_reply(tx, new, ReplyState.SENT, now)
 
 
 def close_expired(tx: Tx, now: datetime, within: timedelta) -> int:

@@ -89,7 +89,7 @@ class FakeAdapter:
         speaker: Speaker | None = None,
     ) -> _FakeStream:
         """A stream that records."""
-        return _FakeStream(self, FakeReply(channel, reply_to, handle), before_send)
+        return _FakeStream(self, FakeReply(channel, reply_to, handle), before_send, part_shown)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Record the deletion."""
@@ -133,23 +133,28 @@ class FakeAdapter:
 
 
 class _FakeStream:
-    def __init__(self, adapter: FakeAdapter, reply: FakeReply, before_send: BeforeSend | None) -> None:
-        self._adapter, self._reply, self._before_send = adapter, reply, before_send
-        self._begun = False
+    def __init__(
+        self, adapter: FakeAdapter, reply: FakeReply, before_send: BeforeSend | None, part_shown: PartShown | None
+    ) -> None:
+        self._adapter, self._reply = adapter, reply
+        self._before_send, self._part_shown = before_send, part_shown
+        self._message_id: str | None = None
 
     async def update(self, text: str) -> None:
         if self._adapter.streams:
-            await self._begin()
+            message_id, is_first = await self._begin(), not self._reply.shown
             self._reply.shown.append(text)
+            if is_first and self._part_shown is not None:
+                await self._part_shown(SentPart(ordinal=0, message_id=message_id, state=PartState.SENT))
             self._adapter.changed.set()
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
         if not outbound.text.strip():
             return ()
-        await self._begin()
+        message_id = await self._begin()
         self._reply.outbound = outbound
         self._adapter.changed.set()
-        return (SentPart(ordinal=0, message_id=self._adapter.next_id(), state=self._adapter.state),)
+        return (SentPart(ordinal=0, message_id=message_id, state=self._adapter.state),)
 
     async def fail(self, outbound: Outbound) -> tuple[SentPart, ...]:
         self._reply.failed = True
@@ -158,11 +163,12 @@ class _FakeStream:
     async def discard(self) -> bool:
         self._reply.discarded = True
         self._adapter.changed.set()
-        return self._begun
+        return self._message_id is not None
 
-    async def _begin(self) -> None:
-        if not self._begun:
-            self._begun = True
+    async def _begin(self) -> str:
+        if self._message_id is None:
+            self._message_id = self._adapter.next_id()
             if self._before_send is not None:
                 await self._before_send()
             self._adapter.replies.append(self._reply)
+        return self._message_id

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from adapters.pacing import PacedReply, Refused, Spawn, Uncertain, Unreachable, Wait
-from bot.chat import BeforeSend, ChannelRef, Deliver, Finding, Outbound, PartState, ReplyStream, SentPart
+from bot.chat import BeforeSend, ChannelRef, Deliver, Finding, Outbound, PartShown, PartState, ReplyStream, SentPart
 from bot.llm.model import (
     Completion,
     Finish,
@@ -114,17 +114,19 @@ class PlayedAdapter:
         reply_to: str | None = None,
         handle: object | None = None,
         before_send: BeforeSend | None = None,
+        part_shown: PartShown | None = None,
         max_parts: int = 5,
     ) -> ReplyStream:
         reply = ShownReply(channel, before_send is not None)
         self.replies.append(reply)
         if not self._kind.startswith("paced"):
-            return _PlainStream(self, reply, before_send, streams="streams" in self._kind)
+            return _PlainStream(self, reply, before_send, part_shown, streams="streams" in self._kind)
         assert self.spawn is not None
         return PacedReply(
             _PlayedTransport(self, reply),
             spawn=self.spawn,
             before_send=before_send,
+            part_shown=part_shown,
             quiet=timedelta(0) if "streams" in self._kind else timedelta(days=9999),
             interval=timedelta(0),
             clock=lambda: self.now,
@@ -165,14 +167,24 @@ class _PlainStream:
     """A stream that awaits the platform in the turn itself, as a terminal does."""
 
     def __init__(
-        self, adapter: PlayedAdapter, reply: ShownReply, before_send: BeforeSend | None, *, streams: bool
+        self,
+        adapter: PlayedAdapter,
+        reply: ShownReply,
+        before_send: BeforeSend | None,
+        part_shown: PartShown | None,
+        *,
+        streams: bool,
     ) -> None:
-        self._adapter, self._reply, self._before_send, self._streams = adapter, reply, before_send, streams
+        self._adapter, self._reply, self._streams = adapter, reply, streams
+        self._before_send, self._part_shown = before_send, part_shown
         self._id: str | None = None
 
     async def update(self, text: str) -> None:
         if self._streams:
+            is_new = self._id is None
             await self._show(text)
+            if is_new and self._part_shown is not None:
+                await self._part_shown(SentPart(ordinal=0, message_id=self._id, state=PartState.SENT))
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
         if not outbound.text.strip():

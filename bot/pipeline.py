@@ -28,6 +28,7 @@ from bot.quota import Admission, Quota
 from bot.store import conversations, ledger, messages, sessions
 from bot.store.database import Database, Tx
 from bot.store.messages import NewMessage
+from bot.store.people import wants_privacy
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
 
@@ -156,7 +157,9 @@ class Pipeline:
             is_overheard = known is not None and not known.addressed
             files = known.files if known and inbound.attachments else ""
             text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None, files=files)
-            messages.edit(tx, session, inbound, known, text=text, tokens=counted.get(text) or self.count(text))
+            tokens = counted.get(text) or self.count(text)
+            is_private = wants_privacy(tx, inbound.author.key)
+            messages.edit(tx, session, inbound, known, text=text, tokens=tokens, is_private=is_private)
             return None
         if known is not None:
             return None  # delivered again (D13, T19); it must not count against anybody's limit

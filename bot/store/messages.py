@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sqlalchemy import bindparam, func, insert, select, update
+from sqlalchemy import and_, bindparam, func, insert, select, update
 
 from bot.chat import Inbound
 from bot.store import conversations
 from bot.store.database import Tx
 from bot.store.images import forget_images, record_images
+from bot.store.people import name_in_lines
+from bot.store.privacy import forget_words
 from bot.store.quotes import first_quote
 from bot.store.sessions import SessionRow, touch_session
 from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, messages, sent_parts, sessions
@@ -25,6 +27,8 @@ class NewMessage:
     text: str
     addressed: bool
     tokens: int
+    is_private: bool = False
+    """Whether its author wants privacy, so that it is forgotten once it is answered."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,12 +39,19 @@ class Known:
     addressed: bool
     files: str
     """What its text holds of files."""
+    is_private: bool
+    is_waiting: bool
+    """Whether it is still to be answered."""
 
 
 # Statements of the hot path are made once: building one costs more than running it.
 _INSERT = insert(messages)
 _KNOWN = select(
-    messages.c.id, messages.c.addressed, func.substr(messages.c.text, messages.c.words + 1).label("files")
+    messages.c.id,
+    messages.c.addressed,
+    func.substr(messages.c.text, messages.c.words + 1).label("files"),
+    messages.c.is_private,
+    and_(messages.c.addressed, messages.c.answered_by.is_(None)).label("is_waiting"),
 ).where(
     messages.c.session_id == bindparam("session_id"),
     messages.c.platform_message_id == bindparam("platform_message_id"),
@@ -60,7 +71,7 @@ _ANSWER_OF = (
 def find(tx: Tx, session: SessionRow, platform_message_id: str) -> Known | None:
     """The message that the platform knows by that id, if it was ever heard of here."""
     row = tx.execute(_KNOWN, {"session_id": session.id, "platform_message_id": platform_message_id}).first()
-    return Known(id=row.id, addressed=row.addressed, files=row.files) if row else None
+    return Known(**row._mapping) if row else None
 
 
 def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: datetime) -> int:
@@ -74,10 +85,13 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "text": new.text,
         "words": len(inbound.text) if inbound.text.strip() else 0,
         "addressed": new.addressed,
+        "is_private": new.is_private,
         "tokens": new.tokens,
         "reply_to": inbound.reply_to.message_id if inbound.reply_to else None,
         "quote": first_quote(tx, session.id, inbound),
     }
+    if new.kind is MessageKind.SAID and not session.channel.is_dm:
+        values["author_name"] = name_in_lines(tx, session.id, inbound.author)
     tx.execute(_INSERT, values)
     record_images(tx, session.id, message_id, inbound.attachments)
     if not inbound.author.is_bot:
@@ -99,15 +113,29 @@ def _common(session: SessionRow, inbound: Inbound) -> dict[str, object]:
     }
 
 
-def edit(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None, *, text: str, tokens: int) -> None:
+def edit(
+    tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None, *, text: str, tokens: int, is_private: bool
+) -> None:
     """Store the new text of a heard message (T12, D31), whose images stay while it has files at all; an edit of an
-    unknown one is kept as a tombstone.
+    unknown one is kept as a tombstone. In privacy new words are kept only where the message still waits for its answer.
     """
     if known is None:
-        _tombstone(tx, session, inbound)
+        if not is_private:
+            _tombstone(tx, session, inbound)
+        return
+    is_private = is_private or known.is_private
+    if is_private and not known.is_waiting:
+        forget_words(tx, known.id)
+        _make_stale(tx, session)
         return
     words = len(inbound.text) if inbound.text.strip() else 0
-    changed = {"text": text, "words": words, "tokens": tokens, "edited_at": inbound.sent_at}
+    changed = {
+        "text": text,
+        "words": words,
+        "tokens": tokens,
+        "is_private": is_private,
+        "edited_at": inbound.sent_at,
+    }
     tx.execute(update(messages).where(messages.c.id == known.id).values(changed))
     if not inbound.attachments:
         forget_images(tx, known.id)
@@ -127,6 +155,8 @@ def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -
     for rows in ((messages.c.id == gone,), its_tools):
         tx.execute(update(messages).where(*rows).values(deleted_at=inbound.sent_at))
     forget_images(tx, gone)
+    if known is not None and known.is_private:
+        forget_words(tx, gone)
     _make_stale(tx, session)
 
 

@@ -20,6 +20,7 @@ from bot.store.conversations import (
 )
 from bot.store.database import Tx
 from bot.store.parts import begin_parts, forget_parts, mark_cut_off_parts, settle_parts
+from bot.store.privacy import forget_asked
 from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import (
     SENDING,
@@ -135,6 +136,7 @@ def settle_reply(tx: Tx, reply_id: int, settled: Settled, now: datetime) -> None
     tx.execute(_SETTLE, {"reply_id": reply_id, **values})
     for tool_round in settled.rounds:
         _store_round(tx, reply_id, tool_round, now)
+    forget_asked(tx, reply_id)
 
 
 def _store_round(tx: Tx, reply_id: int, tool_round: ToolRound, now: datetime) -> None:
@@ -169,7 +171,7 @@ def mark_interrupted(tx: Tx) -> int:
 
 def close_burst(tx: Tx, new: NewReply, now: datetime) -> None:
     """Mark a burst answered by nothing shown: a stopped turn, or an answer that stayed empty."""
-    _insert_reply(tx, new, ReplyState.SENT, now)
+    forget_asked(tx, _insert_reply(tx, new, ReplyState.SENT, now))
 
 
 def close_expired(tx: Tx, now: datetime, within: timedelta) -> int:
@@ -223,6 +225,8 @@ class LastReply:
     asker_platform_message_id: str | None
     platform_message_ids: tuple[str, ...]
     is_in_memory: bool
+    is_private: bool
+    """Whether it answered somebody who wanted privacy, so that what was asked is forgotten."""
 
 
 def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
@@ -260,6 +264,7 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
         asker_platform_message_id=burst[-1].platform_message_id,
         platform_message_ids=tuple(part for (part,) in tx.execute(parts) if part),
         is_in_memory=answer.position <= conversation.watermark,
+        is_private=any(row.is_private for row in burst),
     )
 
 

@@ -100,6 +100,7 @@ _LOWEST = func.max(
     ),
     bindparam("start", type_=Integer),
 )
+_IN_BURST = messages.c.id.in_(bindparam("burst", expanding=True))
 _IN_WINDOW = and_(
     messages.c.session_id == bindparam("session_id"),
     messages.c.position >= _LOWEST,
@@ -107,11 +108,12 @@ _IN_WINDOW = and_(
     or_(messages.c.text != "", _IS_TOOL),  # of an answer that a crash cut off nobody knows the text (S16)
     LIVE,
     SHOWN,
+    or_(not_(messages.c.is_private), _IN_BURST),
     or_(
         messages.c.conversation_id == _CONVERSATION,
         # Tool rounds of other conversations are their own business; their replies were heard by everybody.
         and_(not_(_IS_TOOL), _HEARD),
-        messages.c.id.in_(bindparam("burst", expanding=True)),
+        _IN_BURST,
     ),
 )
 # Made once: building a statement costs more than running it.

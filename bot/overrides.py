@@ -48,6 +48,14 @@ class SessionSettings:
         """Where the effective value of a key comes from."""
         return self.chain[name][0][0] if name in self.chain else Source.DEFAULT
 
+    def value(self, name: str) -> Any:
+        """The effective value of a key."""
+        return _value_at(self.values, name)
+
+    def changed_at(self, source: Source) -> list[str]:
+        """The keys that have a value there, whether it counts or not."""
+        return [name for name in place_keys() if any(link is source for link, _ in self.chain.get(name, ()))]
+
 
 class Resolver:
     """Resolves overrides against one configuration; a session without overrides costs a dictionary look-up."""
@@ -77,16 +85,20 @@ class Resolver:
 
     def default(self, name: str) -> Any:
         """The configured value of a per-place key."""
-        value: Any = self._defaults
-        for part in place_keys()[name].path:
-            value = getattr(value, part)
-        return value
+        return _value_at(self._defaults, name)
 
     def _with(self, changed: Mapping[str, Any]) -> PlaceSettings:
         values = self._defaults
         for name, value in changed.items():
             values = _replaced(values, place_keys()[name].path, value)
         return values
+
+
+def _value_at(settings: PlaceSettings, name: str) -> Any:
+    value: Any = settings
+    for part in place_keys()[name].path:
+        value = getattr(value, part)
+    return value
 
 
 def _readable(row: StoredOverride) -> Any:

@@ -14,9 +14,9 @@ from functools import partial
 
 import structlog
 
-from bot.chat import Adapter, Author, ChannelRef, Inbound, InboundKind, Outbound
+from bot.chat import Adapter, Author, ChannelRef, CommandSpec, Inbound, InboundKind, Outbound
 from bot.commands.command import Call, Command, Desk
-from bot.commands.parse import check_options, find_spec, read_options
+from bot.commands.parse import Parsed, check_options, find_spec, near_commands, read_options
 from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import UserError
 from bot.gate import AccessPolicy, LoopGuard, should_answer
@@ -25,7 +25,7 @@ from bot.opening import persona_for, persona_id_for
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, fold
 from bot.quota import Admission, Quota
-from bot.store import conversations, ledger, messages, sessions
+from bot.store import conversations, ledger, messages, reposts, sessions
 from bot.store.database import Database, Tx
 from bot.store.messages import NewMessage
 from bot.store.people import wants_privacy
@@ -37,10 +37,10 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _CommandLine:
-    """A command that an inbound names, however it was given; `options` is the raw line for text, a table for menus."""
+    """A command that an inbound names, however it was given: its options are to be read for text, a table for menus."""
 
     command: Command
-    options: str | Mapping[str, str]
+    options: Parsed | Mapping[str, str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +53,8 @@ class _Verdict:
     command: _CommandLine | None = None
     notice: str | None = None
     """A catalogue message that tells why nothing will happen."""
+    near: str = ""
+    """The fact of that name in the notice: what may have been meant."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -63,6 +65,8 @@ class _Heard:
     settings: SessionSettings
     verdict: _Verdict
     message_id: int
+    author_key: str
+    """Who is answered: of a message that was posted again (D08), whoever wrote it."""
     lost_persona: str | None
     """A persona that was chosen here and whose card is gone, when nobody has been told yet."""
 
@@ -110,15 +114,17 @@ class Pipeline:
         if inbound.kind is InboundKind.MIGRATION:
             await self._migrate(inbound)
             return
-        is_told_by_platform = inbound.kind is InboundKind.DELETE  # platforms do not say who deleted something
-        if not is_told_by_platform and not self.policy.admits(inbound.author, inbound.channel):
+        if inbound.kind is InboundKind.DELETE:  # from anybody: platforms do not say who deleted something
+            await self._forget(inbound)
+            return
+        if not self.policy.admits(inbound.author, inbound.channel):
             await self._refuse(inbound)
             return
         heard = await self.db.run(self._hear, inbound, await self._count_ahead(inbound), self.now())
         if heard is None:
-            return  # a duplicate, an edit or a delete
+            return  # a duplicate or an edit
         if heard.verdict.notice is not None:
-            await self._tell(inbound, self._text(heard, inbound, heard.verdict.notice))
+            await self._tell(inbound, self._text(heard, inbound, heard.verdict.notice, near=heard.verdict.near))
         elif heard.verdict.command is not None:
             await self._run_command(heard, heard.verdict.command, inbound)
         elif heard.verdict.addressed:
@@ -130,6 +136,18 @@ class Pipeline:
         if inbound.migrated_to is not None:
             moved = await self.db.run(sessions.migrate_place, inbound.channel, inbound.migrated_to)
             log.info("place.migrated", old=inbound.channel.place_key, new=inbound.migrated_to.place_key, moved=moved)
+
+    async def _forget(self, inbound: Inbound) -> None:
+        """Take a deleted message out of every later prompt, and its turn back while nobody has seen any of it (D08)."""
+        if (gone := await self.db.run(self._delete, inbound)) is not None:
+            self.dispatcher.withdraw(*gone)
+
+    def _delete(self, tx: Tx, inbound: Inbound) -> tuple[int, int] | None:
+        if (session := sessions.find_session(tx, inbound.channel)) is None:
+            return None
+        known = messages.find(tx, session, inbound.message_id)
+        messages.delete(tx, session, inbound, known)
+        return (session.id, known.id) if known else None
 
     async def _refuse(self, inbound: Inbound) -> None:
         """Tell somebody who asked for something, once a minute, that it is not for them; nothing is kept (X02)."""
@@ -147,10 +165,6 @@ class Pipeline:
 
     def _hear(self, tx: Tx, inbound: Inbound, counted: Mapping[str, int], now: datetime) -> _Heard | None:
         """Record the inbound and decide what becomes of it, in one transaction; `counted` are tokens of long texts."""
-        if inbound.kind is InboundKind.DELETE:
-            if (spot := sessions.find_session(tx, inbound.channel)) is not None:
-                messages.delete(tx, spot, inbound, messages.find(tx, spot, inbound.message_id))
-            return None
         session = sessions.open_session(tx, inbound.channel, now)
         known = messages.find(tx, session, inbound.message_id)
         if inbound.kind is InboundKind.EDIT:
@@ -166,15 +180,20 @@ class Pipeline:
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
         persona_id = persona_id_for(self.desk.library, settings.values.persona)
         conversation_id = conversations.ensure_conversation(tx, session, persona_id, now)
-        verdict = self._judge(inbound, settings)
-        text = heard_text(inbound, overheard_chars=None if verdict.addressed else self.overheard_chars)
+        original = reposts.find_original(tx, session, inbound) if inbound.may_be_repost else None
+        verdict = _Verdict(addressed=original.is_waiting) if original else self._judge(inbound, settings)
+        is_overheard = original is None and not verdict.addressed
+        text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None)
         new = NewMessage(
             kind=verdict.kind,
             text=text,
             addressed=verdict.addressed,
             tokens=(counted.get(text) or self.count(text)) if verdict.kind is MessageKind.SAID else 0,
         )
-        message_id = messages.record(tx, session, inbound, new, now)
+        if original is None:
+            message_id = messages.record(tx, session, inbound, new, now)
+        else:
+            message_id = reposts.take_over(tx, session, original, inbound, new)
         return _Heard(
             session=session,
             conversation_id=conversation_id,
@@ -182,6 +201,7 @@ class Pipeline:
             settings=settings,
             verdict=verdict,
             message_id=message_id,
+            author_key=original.author_key if original else inbound.author.key,
             lost_persona=self._lost_persona(tx, session, settings) if verdict.addressed else None,
         )
 
@@ -203,7 +223,7 @@ class Pipeline:
         if inbound.kind is not InboundKind.MESSAGE:
             return _Verdict(kind=MessageKind.COMMAND, notice="command-gone")
         if inbound.text.startswith("/") and inbound.channel.is_dm and inbound.text[1:2].isalpha():
-            return _Verdict(kind=MessageKind.COMMAND, notice="command-unknown")
+            return self._unknown_command(inbound)
         self.loop_guard.hears(inbound)
         persona = persona_for(self.desk.library, settings.values.persona)
         names = (persona.name, persona.card.name) if persona else ()
@@ -217,6 +237,11 @@ class Pipeline:
             case Admission.SILENT:
                 return _Verdict()
 
+    def _unknown_command(self, inbound: Inbound) -> _Verdict:
+        specs = [command.spec for command in self.desk.commands()]
+        near = ", ".join(near_commands(inbound.text[1:], specs, self.desk.names))
+        return _Verdict(kind=MessageKind.COMMAND, notice="command-meant" if near else "command-unknown", near=near)
+
     def _command_line(self, inbound: Inbound) -> _CommandLine | None:
         by_path = {command.spec.path: command for command in self.desk.commands()}
         if inbound.command is not None:
@@ -228,8 +253,9 @@ class Pipeline:
         is_text_command = inbound.kind is InboundKind.MESSAGE and is_meant and inbound.text.startswith("/")
         if not is_text_command and inbound.kind is not InboundKind.BUTTON:
             return None
-        parsed = find_spec(inbound.text.removeprefix("/"), [command.spec for command in by_path.values()])
-        return _CommandLine(command=by_path[parsed.spec.path], options=parsed.rest) if parsed else None
+        specs = [command.spec for command in by_path.values()]
+        parsed = find_spec(inbound.text.removeprefix("/"), specs, self.desk.names)
+        return _CommandLine(command=by_path[parsed.spec.path], options=parsed) if parsed else None
 
     async def _tell_lost_persona(self, heard: _Heard, lost: str, inbound: Inbound) -> None:
         persona = self.desk.library.get(heard.persona_id)
@@ -241,8 +267,7 @@ class Pipeline:
         spec = line.command.spec
         await self.dispatcher.settled(heard.session.id)
         try:
-            raw = line.options
-            options = read_options(spec, raw) if isinstance(raw, str) else check_options(spec, raw)
+            options = self._options(spec, line.options)
             call = Call(
                 inbound=inbound,
                 session=heard.session,
@@ -264,15 +289,18 @@ class Pipeline:
         if answer is not None:
             await self._say(inbound, answer)
 
+    def _options(self, spec: CommandSpec, given: Parsed | Mapping[str, str]) -> dict[str, str]:
+        return read_options(given, self.desk.names) if isinstance(given, Parsed) else check_options(spec, given)
+
     def _request_turn(self, heard: _Heard, inbound: Inbound) -> None:
         request = TurnRequest(
             session_id=heard.session.id,
-            author_key=inbound.author.key,
+            author_key=heard.author_key,
             message_id=heard.message_id,
             reply_to=inbound.message_id,
             reply_handle=inbound.reply_handle,
             locale=inbound.author.locale,
-            author_is_bot=inbound.author.is_bot,
+            author_is_bot=inbound.author.is_bot and heard.author_key == inbound.author.key,
             channel=inbound.channel,
         )
         self.dispatcher.request_turn(request, burst_ms=heard.settings.values.burst_ms)

@@ -6,12 +6,14 @@ Knows no platform, no database and no model; adapters import this package (and `
 from bot.chat.adapter import Adapter, Deliver, Finding, Severity, WantsFiles
 from bot.chat.commands import (
     CommandMenu,
+    CommandNames,
     CommandSpec,
     Complete,
     OptionKind,
     OptionSpec,
     Translate,
     ValueQuery,
+    words_after,
 )
 from bot.chat.messages import (
     Attachment,
@@ -35,6 +37,7 @@ from bot.chat.replies import (
     SentPart,
     Speaker,
 )
+from bot.chat.words import Word, cut_words
 
 __all__ = [
     "Adapter",
@@ -46,6 +49,7 @@ __all__ = [
     "ChannelRef",
     "CommandCall",
     "CommandMenu",
+    "CommandNames",
     "CommandSpec",
     "Complete",
     "Deliver",
@@ -66,5 +70,8 @@ __all__ = [
     "ValueQuery",
     "Visibility",
     "WantsFiles",
+    "Word",
+    "cut_words",
     "speaks_to_us",
+    "words_after",
 ]

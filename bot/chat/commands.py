@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -71,6 +72,63 @@ Translate = Callable[[str, str | None], str]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CommandNames:
+    """What commands and options are called, by the catalogue: `name-command-<a>-<b>` for the last word of the path
+    (a, b), `name-option-<name>`.
+
+    A text may hold several names with spaces between: the first is shown, the others are understood as well. The words
+    of the definitions, which are English, are understood in every language.
+    """
+
+    translate: Translate
+    locales: tuple[str, ...]
+
+    def of_command(self, path: Sequence[str], locale: str | None) -> tuple[str, ...]:
+        """What the last word of a path is called."""
+        return self._names(f"name-command-{'-'.join(path)}", path[-1], locale)
+
+    def of_option(self, option: str, locale: str | None) -> tuple[str, ...]:
+        """What an option is called."""
+        return self._names(f"name-option-{option}", option, locale)
+
+    def of_path(self, path: Sequence[str], locale: str | None) -> str:
+        """A whole path as people of a language write it: "角色 使用"."""
+        return " ".join(self.of_command(path[: length + 1], locale)[0] for length in range(len(path)))
+
+    def find_word(self, typed: str, path: tuple[str, ...], specs: Iterable[CommandSpec]) -> str | None:
+        """The word after `path` that is meant by what somebody typed, in any language."""
+        wanted, words = _folded(typed), words_after(path, specs)
+        if wanted in words:
+            return wanted
+        named = ((word, self.of_command((*path, word), locale)) for locale in self.locales for word in words)
+        return next((word for word, names in named if wanted in map(_folded, names)), None)
+
+    def find_option(self, typed: str, options: Iterable[OptionSpec]) -> OptionSpec | None:
+        """The option that is meant by what somebody typed, in any language."""
+        wanted, by_name = _folded(typed), {option.name: option for option in options}
+        if wanted in by_name:
+            return by_name[wanted]
+        named = ((option, self.of_option(name, locale)) for locale in self.locales for name, option in by_name.items())
+        return next((option for option, names in named if wanted in map(_folded, names)), None)
+
+    def _names(self, message_id: str, english: str, locale: str | None) -> tuple[str, ...]:
+        text = self.translate(message_id, locale)
+        return (english,) if text == message_id else tuple(text.split())
+
+
+def words_after(path: tuple[str, ...], specs: Iterable[CommandSpec]) -> tuple[str, ...]:
+    """The words of the definitions that may follow a path."""
+    depth = len(path)
+    following = (spec.path[depth] for spec in specs if len(spec.path) > depth and spec.path[:depth] == path)
+    return tuple(dict.fromkeys(following))
+
+
+def _folded(name: str) -> str:
+    """A name as it is compared: one case, one width."""
+    return unicodedata.normalize("NFKC", name).casefold()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CommandMenu:
     """What an adapter needs to show commands in the platform's own menu."""
 
@@ -78,3 +136,8 @@ class CommandMenu:
     translate: Translate
     locales: tuple[str, ...]  # every one of the catalogue, English first
     complete: Complete
+
+    @property
+    def names(self) -> CommandNames:
+        """What the commands are called in every language."""
+        return CommandNames(translate=self.translate, locales=self.locales)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.chat import ChannelRef, CommandSpec, Inbound, Outbound, ValueQuery
+from bot.chat import ChannelRef, CommandNames, CommandSpec, Inbound, Outbound, ValueQuery
 from bot.dispatch import Dispatcher
 from bot.errors import UserError
 from bot.gate import AccessPolicy
@@ -80,8 +80,17 @@ class Desk:
     """Whether answers of a model, by its full name, count against the quota."""
     commands: Callable[[], Sequence[Command]]
 
+    @property
+    def names(self) -> CommandNames:
+        """What the commands are called in every language."""
+        return CommandNames(translate=self.catalogue.text, locales=self.catalogue.locales)
+
     def text(self, message_id: str, locale: str | None, /, **facts: str | int | float) -> str:
-        """A text of the catalogue. Its facts are data: people see them as they are, never read as Markdown (D28)."""
+        """A text of the catalogue. Its facts are data: people see them as they are, never read as Markdown (D28). The
+        fact `option` is the name of an option, and comes in the language of the text.
+        """
+        if isinstance(option := facts.get("option"), str):
+            facts["option"] = self.names.of_option(option, locale)[0]
         shown = {name: inert(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
         return self.catalogue.text(message_id, locale, **shown)
 

@@ -2,36 +2,52 @@
 
 from __future__ import annotations
 
-import difflib
+import re
 from collections.abc import Sequence
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk
-from bot.commands.parse import OWN_ACTIONS
+from bot.commands.parse import OWN_ACTIONS, find_path
 from bot.errors import UserError
 from bot.settings import Activation
+from bot.spelling import near_names
 
 
 async def show_help(call: Call, desk: Desk) -> Outbound:
     """`/help [command]`: the overview, or how to write one command or group."""
     commands = [command.spec for command in desk.commands()]
     if typed := call.options.get("command"):
-        path = _path(typed)
-        named = [spec for spec in commands if spec.path[: len(path)] == path]
-        if not named:
-            near = difflib.get_close_matches(" ".join(path)[:100], [spec.name for spec in commands], n=3, cutoff=0.4)
-            raise UserError("help-unknown", command=typed, near=", ".join(near or ["help"]))
-        return Outbound(text="\n\n".join(_usage(spec, call, desk) for spec in named))
+        return Outbound(text="\n\n".join(_usage(spec, call, desk) for spec in _named(typed, commands, desk)))
     managing = next((spec for spec in commands if spec.manages), None)
     may_manage = managing is not None and await desk.may_run(managing, call)  # asked once: it is a platform's call
     usable = [spec for spec in commands if may_manage or not spec.manages]
-    lines = [f"- `/{_short(spec)}` – {_description(spec, call, desk)}" for spec in usable]
+    lines = [f"- {_typed(spec, call, desk)} – {_description(spec, call, desk)}" for spec in usable]
     pieces = (_introduction(call, desk), _address(call, desk), "\n".join(lines), desk.text("help-more", call.locale))
     return Outbound(text="\n\n".join(pieces))
 
 
-def _path(typed: str) -> tuple[str, ...]:
-    return tuple(typed.strip().lstrip("/").lower().replace(".", " ").replace("_", " ").split())
+def _named(typed: str, commands: Sequence[CommandSpec], desk: Desk) -> list[CommandSpec]:
+    """The commands that somebody means: one, or all of a group."""
+    path, rest = find_path(typed.strip().lstrip("/"), commands, desk.names)
+    named = [spec for spec in commands if path and spec.path[: len(path)] == path]
+    if named and (not rest or named[0].path == path):
+        return named
+    names = {desk.names.of_path(spec.path, locale): spec.name for spec in commands for locale in desk.names.locales}
+    near = dict.fromkeys(names[name] for name in near_names(typed, names))
+    if not near:
+        raise UserError("help-none", command=typed)
+    raise UserError("help-unknown", command=typed, near=", ".join(near))
+
+
+def _typed(spec: CommandSpec, call: Call, desk: Desk) -> str:
+    """How a command is typed, in English and in the caller's language: `/persona use` · `/角色 使用`."""
+    return " · ".join(f"`/{words}`" for words in _spellings(spec, call, desk))
+
+
+def _spellings(spec: CommandSpec, call: Call, desk: Desk) -> list[str]:
+    """A command's words; `/persona` is short for `/persona list`."""
+    path = spec.path[:-1] if len(spec.path) > 1 and spec.path[-1] in OWN_ACTIONS else spec.path
+    return list(dict.fromkeys((" ".join(path), desk.names.of_path(path, call.locale))))
 
 
 def _introduction(call: Call, desk: Desk) -> str:
@@ -55,23 +71,25 @@ def _description(spec: CommandSpec, call: Call, desk: Desk) -> str:
     return desk.text(f"command-{'-'.join(spec.path)}", call.locale)
 
 
-def _short(spec: CommandSpec) -> str:
-    """A command as it is typed: `/persona` is short for `/persona list`."""
-    return " ".join(spec.path[:-1] if len(spec.path) > 1 and spec.path[-1] in OWN_ACTIONS else spec.path)
-
-
 def _usage(spec: CommandSpec, call: Call, desk: Desk) -> str:
-    form = " ".join((f"/{_short(spec)}", *map(_form, spec.options)))
-    lines = [f"`{form}` – {_description(spec, call, desk)}"]
+    """How to write a command, in English and in the caller's language, and what its options mean."""
+    names = {option.name: desk.names.of_option(option.name, call.locale)[0] for option in spec.options}
+    english, *others = _spellings(spec, call, desk)
+    forms = [" ".join((f"/{english}", *(_form(option, option.name) for option in spec.options)))]
+    forms += [
+        " ".join((f"/{words}", *(_form(option, names[option.name]) for option in spec.options))) for words in others
+    ]
+    lines = [f"{' · '.join(f'`{form}`' for form in forms)} – {_description(spec, call, desk)}"]
     for option in spec.options:
-        name = option.flag or option.name
-        lines.append(f"- `{name}` – {desk.text(f'option-{option.name}', call.locale)}")
+        name, also = option.flag or option.name, f"--{names[option.name]}" if option.flag else names[option.name]
+        shown = f"`{name}`" if names[option.name] == option.name else f"`{name}` · `{also}`"
+        lines.append(f"- {shown} – {desk.text(f'option-{option.name}', call.locale)}")
     return "\n".join(lines)
 
 
-def _form(option: OptionSpec) -> str:
+def _form(option: OptionSpec, name: str) -> str:
     """An option in a usage line: `<required>`, `[-p page]`, `[-t on|off]`, `[-m]`."""
-    value = "|".join(option.choices) or option.name
+    value = "|".join(option.choices) or name
     if option.kind is OptionKind.SWITCH:
         value = ""
     words = " ".join(filter(None, (option.flag, value)))
@@ -94,8 +112,10 @@ async def start(call: Call, desk: Desk) -> Outbound | None:
 
 async def suggest_commands(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Commands by what is typed of their names."""
-    wanted = " ".join(_path(query.typed))
-    return [command.spec.name for command in desk.commands() if wanted in command.spec.name]
+    wanted = re.sub("[._ ]+", " ", query.typed.lstrip("/")).casefold()
+    locale = query.author.locale
+    specs = [command.spec for command in desk.commands()]
+    return [spec.name for spec in specs if wanted in spec.name or wanted in desk.names.of_path(spec.path, locale)]
 
 
 HELP_COMMANDS = (

@@ -5,7 +5,6 @@ Knows no store; every refusal names the remedy.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Collection
@@ -20,9 +19,13 @@ from bot.errors import UserError
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
 from bot.settings import MIN_BUDGET_TOKENS, PlaceKey, Trigger, output_reserve, place_keys, prompt_budget
+from bot.spelling import near_names
 
 NAME = "name"
 """The session's label, which is no key: it belongs to one session and is not inherited."""
+
+ALL = "all"
+"""What /session reset takes for every key at once."""
 
 SHOWN_CHARS = 80
 """Characters shown of one value; a place's own rules may be pages long."""
@@ -34,17 +37,21 @@ def find_key(typed: str) -> PlaceKey:
     Raises:
         UserError: there is no such key; names near ones.
     """
-    by_spelling = {_spelled(name): key for name, key in place_keys().items()}
-    key = by_spelling.get(_spelled(typed))
-    if key is None:
-        near = difflib.get_close_matches(_spelled(typed)[:100], by_spelling, n=3, cutoff=0.5)
-        names = [by_spelling[spelling].name for spelling in near] or [*place_keys()][:3]
-        raise UserError("session-key-unknown", key=typed, near=", ".join(names))
-    return key
+    if key := known_key(typed):
+        return key
+    if near := near_names(typed, (*place_keys(), NAME)):
+        raise UserError("session-key-unknown", key=typed, near=", ".join(near))
+    raise UserError("session-key-none", key=typed, keys=", ".join((*place_keys(), NAME)))
 
 
-def _spelled(name: str) -> str:
-    return re.sub(r"[._-]+", "_", name.strip().lower())
+def known_key(typed: str) -> PlaceKey | None:
+    """The key with this name, in any spelling."""
+    return next((key for name, key in place_keys().items() if spelled(name) == spelled(typed)), None)
+
+
+def spelled(name: str) -> str:
+    """A key's name as it is compared."""
+    return re.sub(r"[._\s-]+", "_", name.strip().lower())
 
 
 async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
@@ -100,7 +107,7 @@ def _refusal(key: PlaceKey, typed: str) -> UserError:
     if key.choices:
         return UserError("session-value-choice", key=key.name, value=typed, choices=", ".join(key.choices))
     if key.name == "timezone":
-        near = difflib.get_close_matches(typed[:100], zones(), n=3, cutoff=0.5)
+        near = near_names(typed, zones())
         return UserError("session-value-zone", value=typed, near=", ".join(near) or "Europe/Berlin, Asia/Shanghai")
     low, high = _bounds(key)
     if float not in (key.field.annotation, *get_args(key.field.annotation)):
@@ -154,7 +161,13 @@ def _demand_budget(settings: SessionSettings, desk: Desk) -> None:
 
 
 def shown(value: object) -> str:
-    """A value as people read and type it; "" for none."""
+    """A value as people read it, cut short; "" for none."""
+    text = " ".join(written(value).split())
+    return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+
+
+def written(value: object) -> str:
+    """A value as people type it; "" for none."""
     match value:
         case None:
             return ""
@@ -163,28 +176,12 @@ def shown(value: object) -> str:
         case float():
             return f"{value:g}"
         case tuple() | list():
-            text = ", ".join(map(str, value))
+            return ", ".join(map(str, value))
         case _:
-            text = " ".join(str(value).split())
-    return text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "…"
+            return str(value)
 
 
 @cache
 def zones() -> tuple[str, ...]:
     """Every time zone; looking through the files takes up to 20 ms, and they stay the same as long as we run."""
     return tuple(sorted(available_timezones()))
-
-
-def suggest_keys(typed: str) -> list[str]:
-    """Keys that a beginning may mean: those that start with it, then those that have it in them."""
-    wanted = _spelled(typed)
-    names = [name for name in (*place_keys(), NAME) if wanted in _spelled(name)]
-    return sorted(names, key=lambda name: not _spelled(name).startswith(wanted))
-
-
-def suggest_values(typed: str, desk: Desk) -> list[str]:
-    """Values that some key takes: the words of closed sets, languages, and from two letters on time zones."""
-    words = [choice for key in place_keys().values() for choice in key.choices]
-    wanted = typed.casefold()
-    offered = dict.fromkeys((*words, *desk.catalogue.locales, *(zones() if len(typed) > 1 else ())))
-    return [value for value in offered if wanted in value.casefold()]

@@ -1,6 +1,6 @@
-"""The text form of commands: `/persona use luna`, `/session.set`, `/session_set -m openai/gpt-5 -n "late night"`.
+"""The text form of commands: `/persona use luna`, `/session.set`, `/会话 设置 -m openai/gpt-5 -n "late night"`.
 
-Pure. Which commands exist is handed in; nothing is looked up.
+Pure. Which commands exist, and what they are called in other languages, is handed in; nothing is looked up.
 """
 
 from __future__ import annotations
@@ -9,37 +9,52 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.chat import CommandSpec, OptionKind, OptionSpec
+from bot.chat import CommandNames, CommandSpec, OptionKind, OptionSpec, Word, cut_words, words_after
 from bot.errors import UserError
+from bot.spelling import near_names
 
 OWN_ACTIONS = ("list", "show")
 """The child that a path with children stands for by itself."""
 
-_TOKEN = re.compile(r'"([^"]*)"|“([^”]*)”|(\S+)')
 _OFF = ("false", "off", "no", "0")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Parsed:
-    """A command line that names a command of ours; its options are read by `read_options`."""
+    """A command line that names a command of ours; `read_options` reads the rest of it."""
 
     spec: CommandSpec
     rest: str
+    children: tuple[str, ...] = ()
+    """Words that might have followed where the command is the own action of a path: show, set, reset."""
 
 
-def find_spec(line: str, specs: Sequence[CommandSpec]) -> Parsed | None:
-    """The command that a line without its slash names, and what follows the name; `None` when it names none."""
-    head, rest = _first_word(line)
-    path = tuple(word for word in re.split(r"[._]", head.lower()) if word)
+def find_spec(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> Parsed | None:
+    """The command that a line without its slash names, in any language; `None` when it names none."""
+    path, rest = find_path(line, specs, names)
     paths = {spec.path: spec for spec in specs}
-    while path:
-        word, after = _first_word(rest)
-        deeper = (*path, word.lower())
-        if not any(known[: len(deeper)] == deeper for known in paths):
+    if path in paths:
+        return Parsed(spec=paths[path], rest=rest)
+    own = next((paths[(*path, action)] for action in OWN_ACTIONS if (*path, action) in paths), None)
+    return Parsed(spec=own, rest=rest, children=words_after(path, specs)) if own else None
+
+
+def find_path(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> tuple[tuple[str, ...], str]:
+    """The command or group of commands that a line begins with, and what follows; an empty path when there is none."""
+    head, rest = _first_word(line)
+    path: tuple[str, ...] = ()
+    for typed in filter(None, re.split("[._]", head)):
+        word = names.find_word(typed, path, specs)
+        if word is None:
+            return (), line
+        path = (*path, word)
+    while path and rest:
+        typed, after = _first_word(rest)
+        word = names.find_word(typed, path, specs)
+        if word is None:
             break
-        path, rest = deeper, after
-    named = (path, *((*path, action) for action in OWN_ACTIONS))
-    return next((Parsed(spec=paths[name], rest=rest.strip()) for name in named if name in paths), None)
+        path, rest = (*path, word), after
+    return path, rest.strip()
 
 
 def _first_word(line: str) -> tuple[str, str]:
@@ -47,41 +62,61 @@ def _first_word(line: str) -> tuple[str, str]:
     return word, rest[0] if rest else ""
 
 
-def read_options(spec: CommandSpec, rest: str) -> dict[str, str]:
+def near_commands(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> list[str]:
+    """What the first word of a line may have been meant for, as it is typed, in any language."""
+    known = [
+        name
+        for word in words_after((), specs)
+        for locale in names.locales
+        for name in names.of_command((word,), locale)
+    ]
+    return [f"/{name}" for name in near_names(_first_word(line)[0], known)]
+
+
+def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
     """The options of a command line: flags anywhere, positionals in order, quoted words kept together.
 
     Raises:
         UserError: an unknown flag, a flag without its value, a value that does not fit, or something left over.
     """
+    spec, rest = parsed.spec, parsed.rest
     found: dict[str, str] = {}
     positionals = [option for option in spec.options if option.flag is None]
-    tokens = [*_TOKEN.finditer(rest)]
-    while tokens:
-        option = _flagged(spec, tokens[0])
+    words = cut_words(rest)
+    while words:
+        option = _flagged(spec, words[0], names)
         if option is not None:
-            flag = _value(tokens.pop(0))
+            flag = words.pop(0).text
             if option.kind is OptionKind.SWITCH:
                 found[option.name] = "true"
                 continue
-            if not tokens or _known_flag(spec, tokens[0]):
+            if not words or _known_flag(spec, words[0], names):
                 raise UserError("command-flag-needs-value", flag=flag, command=spec.name)
         elif positionals:
             option = positionals.pop(0)
         else:
-            raise UserError("command-left-over", word=_value(tokens[0]), command=spec.name)
-        found[option.name] = _take_value(spec, option, rest, tokens)
+            raise _left_over(parsed, words[0])
+        found[option.name] = _take_value(spec, option, rest, words, names)
     return check_options(spec, found)
 
 
-def _take_value(spec: CommandSpec, option: OptionSpec, rest: str, tokens: list[re.Match[str]]) -> str:
-    """The value at the front of `tokens`, which it is taken from: one token, or everything up to the next flag."""
-    first = tokens.pop(0)
-    if not option.rest or _is_quoted(first):
-        return _value(first)
-    end = first.end()
-    while tokens and _known_flag(spec, tokens[0]) is None:
-        end = tokens.pop(0).end()
-    return rest[first.start() : end]
+def _take_value(spec: CommandSpec, option: OptionSpec, rest: str, words: list[Word], names: CommandNames) -> str:
+    """The value at the front of `words`, which it is taken from: one word, or everything up to the next flag."""
+    first = words.pop(0)
+    if not option.rest or first.is_quoted:
+        return first.text
+    end = first.end
+    while words and _known_flag(spec, words[0], names) is None:
+        end = words.pop(0).end
+    return rest[first.start : end]
+
+
+def _left_over(parsed: Parsed, word: Word) -> UserError:
+    command = parsed.spec.name
+    if not parsed.children:
+        return UserError("command-left-over", word=word.text, command=command)
+    path = " ".join(parsed.spec.path[:-1])
+    return UserError("command-child-unknown", word=word.text, command=path, children=", ".join(parsed.children))
 
 
 def check_options(spec: CommandSpec, options: Mapping[str, str]) -> dict[str, str]:
@@ -118,23 +153,19 @@ def _checked(option: OptionSpec, value: str) -> str:
             return value
 
 
-def _flagged(spec: CommandSpec, token: re.Match[str]) -> OptionSpec | None:
-    option = _known_flag(spec, token)
-    if option is None and not _is_quoted(token) and re.match(r"--?[A-Za-z]", token[0]):
-        raise UserError("command-flag-unknown", flag=token[0], command=spec.name)
+def _flagged(spec: CommandSpec, word: Word, names: CommandNames) -> OptionSpec | None:
+    option = _known_flag(spec, word, names)
+    if option is None and not word.is_quoted and re.match(r"--?[^\W\d_]", word.text):
+        flags = ", ".join(option.flag or f"--{option.name}" for option in spec.options)
+        problem = "command-flag-unknown" if flags else "command-flag-none"
+        raise UserError(problem, flag=word.text, command=spec.name, flags=flags)
     return option
 
 
-def _known_flag(spec: CommandSpec, token: re.Match[str]) -> OptionSpec | None:
-    if _is_quoted(token):
+def _known_flag(spec: CommandSpec, word: Word, names: CommandNames) -> OptionSpec | None:
+    written = re.sub("^[–—]", "--", word.text)  # phones write "--" as a dash
+    if word.is_quoted or not written.startswith("-"):
         return None
-    written = re.sub("^[–—]", "--", token[0])  # phones write "--" as a dash
-    return next((option for option in spec.options if written in (option.flag, f"--{option.name}")), None)
-
-
-def _is_quoted(token: re.Match[str]) -> bool:
-    return token[3] is None
-
-
-def _value(token: re.Match[str]) -> str:
-    return next(group for group in token.groups() if group is not None)
+    if written.startswith("--"):
+        return names.find_option(written[2:], spec.options)
+    return next((option for option in spec.options if option.flag == written.lower()), None)

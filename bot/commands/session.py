@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, Reach, reach_of, source_of
 from bot.commands.command import Call, Command, Desk, inert
-from bot.commands.keys import NAME, find_key, read_value, shown, suggest_keys, suggest_values
-from bot.commands.model import suggest_models
-from bot.commands.persona import suggest_personas
+from bot.commands.keys import ALL, NAME, find_key, read_value, shown
+from bot.commands.offers import suggest_for_reset, suggest_for_set
 from bot.errors import UserError
 from bot.opening import persona_for
-from bot.overrides import SessionSettings
+from bot.overrides import SessionSettings, Source
 from bot.settings import place_keys
 
 CHOSEN = ("model", "persona", "thinking")
@@ -97,68 +96,62 @@ def _typed_values(call: Call) -> tuple[dict[str, str], str | None]:
     label = options.get(NAME)
     key, value = options.get("key"), options.get("value")
     if key is not None and value is None:
-        raise UserError("session-value-missing", key=NAME if _is_name(key) else find_key(key).name)
+        raise UserError("session-value-missing", key=NAME if _is_word(key, NAME) else find_key(key).name)
     if key is None and value is not None:
         raise UserError("session-key-missing", value=value)
     if key is not None and value is not None:
-        if _is_name(key):
+        if _is_word(key, NAME):
             label = value
         else:
             typed[find_key(key).name] = value
     return typed, None if label is None else " ".join(label.split())[:LABEL_CHARS]
 
 
-def _is_name(key: str) -> bool:
-    return key.strip().lower() == NAME
+def _is_word(key: str, word: str) -> bool:
+    return key.strip().lower() == word
 
 
 async def reset_session(call: Call, desk: Desk) -> Outbound:
-    """`/session reset`: let keys be inherited again."""
-    reach, options = reach_of(call), call.options
-    names = [name for name in CHOSEN if name in options]
-    label = None
-    if "key" in options:
-        if _is_name(options["key"]):
-            label = ""
-        else:
-            names.append(find_key(options["key"]).name)
+    """`/session reset`: let keys be inherited again, and say what still is not."""
+    reach = reach_of(call)
+    own = source_of(reach, call.inbound.channel)
+    names, label = _named_keys(call, own)
     if label is not None and reach is not Reach.HERE:
         raise UserError("session-name-is-here")
-    if not names and label is None:
-        names = [*CHOSEN]
-    now = await changes.make(Changes(unset=tuple(dict.fromkeys(names)), label=label), reach, call, desk)
+    now = await changes.make(Changes(unset=names, label=label), reach, call, desk)
     lines = [
         f"`{name}` = {_effective(name, now.settings, call, desk)} ({_source(now.settings, name, call, desk)})"
         for name in names
     ]
     if label is not None:
         lines.append(desk.text("session-name-gone", call.locale))
-    return Outbound(text=f"{desk.text('session-reset-done', call.locale)}\n\n{_listed(lines)}")
+    pieces = [desk.text("session-reset-done", call.locale), _listed(lines)]
+    if kept := now.settings.changed_at(own):
+        pieces.append(desk.text(f"session-kept-{own.value}", call.locale, keys=", ".join(kept)))
+    return Outbound(text="\n\n".join(pieces))
+
+
+def _named_keys(call: Call, own: Source) -> tuple[tuple[str, ...], str | None]:
+    """The keys that are to be inherited again, and the empty label where the name is to go."""
+    names = [name for name in CHOSEN if name in call.options]
+    key = call.options.get("key")
+    if key is None:
+        return tuple(names or CHOSEN), None
+    if _is_word(key, NAME):
+        return tuple(names), ""
+    if _is_word(key, ALL):
+        return tuple(call.settings.changed_at(own)) or CHOSEN, None
+    return tuple(dict.fromkeys((*names, find_key(key).name))), None
 
 
 def _effective(name: str, settings: SessionSettings, call: Call, desk: Desk) -> str:
     """The value in force, an unset model or persona under the name of what is used then."""
-    value: Any = settings.values
-    for part in place_keys()[name].path:
-        value = getattr(value, part)
+    value: Any = settings.value(name)
     if name == "model":
         value = desk.models.effective(value)
     elif name == "persona" and (persona := persona_for(desk.library, value)):
         value = persona.name
     return _value(value, call, desk)
-
-
-async def suggest(desk: Desk, query: ValueQuery) -> Sequence[str]:
-    """Values for the options of set and reset."""
-    match query.option:
-        case "model":
-            return await suggest_models(desk, query)
-        case "persona":
-            return await suggest_personas(desk, query)
-        case "key":
-            return suggest_keys(query.typed)
-        case _:
-            return suggest_values(query.typed, desk)
 
 
 KEY = OptionSpec(name="key", completes=True)
@@ -185,11 +178,11 @@ SESSION_COMMANDS = (
     Command(
         spec=CommandSpec(path=("session", "set"), options=SET_OPTIONS, ephemeral=True, manages=True),
         run=set_session,
-        suggest=suggest,
+        suggest=suggest_for_set,
     ),
     Command(
         spec=CommandSpec(path=("session", "reset"), options=RESET_OPTIONS, ephemeral=True, manages=True),
         run=reset_session,
-        suggest=suggest,
+        suggest=suggest_for_reset,
     ),
 )

@@ -36,7 +36,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
 
 HOMES: dict[str, tuple[str, ...]] = {
     # Each third-party library is imported by these modules and packages, and by nobody else.
-    "aiohttp": ("adapters", "bot.llm.client", "bot.llm.discovery", "bot.llm.transport"),
+    "aiohttp": ("adapters", "bot.llm.connection", "bot.llm.discovery", "bot.llm.transport"),
     "alembic": ("bot.store", "migrations"),
     "apscheduler": ("bot.scheduler",),
     "discord": ("adapters.discord",),

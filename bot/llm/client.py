@@ -1,8 +1,4 @@
-"""Calls every OpenAI-compatible server: one HTTP client per endpoint, our own retries, quirks learned on the way.
-
-The only importer of `openai`, of which it uses client, SSE decoder and errors. Chunks stay plain dicts: building the
-SDK's typed ones costs 5 ms of processor time per answer.
-"""
+"""Calls every OpenAI-compatible server: one connection per endpoint, our own retries, quirks learned on the way."""
 
 from __future__ import annotations
 
@@ -16,26 +12,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 from urllib.parse import urlsplit
 
-import aiohttp
-import openai
 import structlog
 from pydantic import SecretStr
 
 from bot.llm.answer import Answer, BrokenAnswer
 from bot.llm.catalogue import Catalogue
+from bot.llm.connection import CONNECT_SECONDS, FAULTS, Connection, read_fault, retry_after
 from bot.llm.model import Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
 from bot.llm.quirks import Quirk, Quirks, guess_for, quirk_for
-from bot.llm.refusals import Refusal, error_for, read_refusal
-from bot.llm.transport import AiohttpTransport
+from bot.llm.refusals import Refusal, error_for
 from bot.llm.wire import ThinkingStyle, chat_body
 
 log = structlog.get_logger(__name__)
-
-CONNECT_SECONDS = 10.0
-"""Longest wait for a connection, and for a list of models."""
-
-IDLE_SECONDS = 55.0
-"""How long an idle connection is kept for the next message: below the 60 s after which common balancers drop it."""
 
 MOST_RETRIES = 2
 """Further attempts after faults that pass by themselves."""
@@ -51,11 +39,6 @@ LONGEST_RETRY_AFTER_SECONDS = 10.0
 
 REASONING_ROOM = 8_192
 """Tokens added to the output limit where a model reasons within it (L18), at most a quarter of the window."""
-
-_Stream = openai.AsyncStream[object]
-
-# Everything that can go wrong on the wire. The SDK wraps most errors of its transport, but not a reply that is no HTTP.
-_FAULTS = (openai.APIError, aiohttp.ClientError, BrokenAnswer, json.JSONDecodeError, UnicodeDecodeError, TimeoutError)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,6 +60,11 @@ class Provider:
     def endpoint(self) -> str:
         """What quirks are remembered under: name and host, not the port, which changes for the embedded model."""
         return f"{self.name}@{urlsplit(self.base_url).hostname or ''}"
+
+    def fault(self, error: Exception) -> Refusal:
+        """What a fault on the way to it means."""
+        limits = f"{self.first_token_timeout:g} s for the first token, {self.total_timeout:g} s for all"
+        return read_fault(error, address=self.base_url, limits=limits)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -116,7 +104,7 @@ class OpenAIModel:
     ) -> None:
         self._providers, self._quirks, self._catalogue = providers, quirks, catalogue
         self._clock, self._sleep, self._jitter = clock, sleep, jitter
-        self._clients: dict[str, openai.AsyncOpenAI] = {}
+        self._connections: dict[str, Connection] = {}
         self._replay_fields: dict[str, str] = {}
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
@@ -131,14 +119,14 @@ class OpenAIModel:
                             yield event
                         else:
                             completion = event
-            except _FAULTS as error:
-                refusal = _read_fault(error, call.provider)
+            except FAULTS as error:
+                refusal = call.provider.fault(error)
                 if call.short is not None:
                     yield call.short
                 elif refusal.filtered and not call.has_shown:
                     yield Completion(text="", finish=Finish.FILTERED)
                 else:
-                    await self._prepare_next(call, refusal, _retry_after(error))
+                    await self._prepare_next(call, refusal, retry_after(error))
                     continue
                 return
             if not self._needs_room(call, completion):
@@ -155,9 +143,9 @@ class OpenAIModel:
         given = self._providers[provider]
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
-                listing = await self._client(given).get("/models", cast_to=object)
-        except _FAULTS as error:
-            refusal = _read_fault(error, given)
+                listing = await self._connection(given).list_models()
+        except FAULTS as error:
+            refusal = given.fault(error)
             raise error_for(refusal, f"{provider}/", secret=given.api_key.get_secret_value()) from error
         entries = listing.get("data") if isinstance(listing, dict) else listing
         return tuple(
@@ -166,9 +154,9 @@ class OpenAIModel:
 
     async def close(self) -> None:
         """Release all connections. A later call opens new ones."""
-        clients, self._clients = self._clients, {}
-        for client in clients.values():
-            await client.close()
+        connections, self._connections = self._connections, {}
+        for connection in connections.values():
+            await connection.close()
 
     def _begin(self, request: ModelRequest) -> _Call:
         name, _, model = request.model.partition("/")
@@ -212,17 +200,15 @@ class OpenAIModel:
 
     async def _chunks(self, call: _Call, answer: Answer) -> AsyncGenerator[object, None]:
         """The chunks of an answer, each in time: the first token, and after it every silence, has its limit."""
-        client, loop = self._client(call.provider), asyncio.get_running_loop()
+        connection, loop = self._connection(call.provider), asyncio.get_running_loop()
         if "stream" not in call.body:
             async with asyncio.timeout_at(call.deadline):
-                whole = await client.post("/chat/completions", body=call.body, cast_to=object)
+                whole = await connection.ask(call.body)
             yield whole
             return
         patience = min(call.deadline, loop.time() + call.provider.first_token_timeout)
         async with asyncio.timeout_at(patience):
-            stream = await client.post(
-                "/chat/completions", body=call.body, cast_to=object, stream=True, stream_cls=_Stream
-            )
+            stream = await connection.open_stream(call.body)
         try:
             if "json" in stream.response.headers.get("content-type", ""):
                 async with asyncio.timeout_at(call.deadline):
@@ -295,19 +281,12 @@ class OpenAIModel:
         if answer.speech.unopened:
             call.habits.add(Quirk.THINKS_UNOPENED)
 
-    def _client(self, provider: Provider) -> openai.AsyncOpenAI:
-        if provider.name not in self._clients:
-            transport = AiohttpTransport(provider.base_url, connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS)
-            self._clients[provider.name] = openai.AsyncOpenAI(
-                # The SDK insists on a key; servers without one ignore it.
-                api_key=provider.api_key.get_secret_value() or "none",
-                base_url=provider.base_url,
-                max_retries=0,
-                timeout=None,  # patience is ours, and the transport's for connecting
-                default_headers=dict(provider.headers),
-                http_client=openai.DefaultAsyncHttpxClient(transport=transport),
+    def _connection(self, provider: Provider) -> Connection:
+        if provider.name not in self._connections:
+            self._connections[provider.name] = Connection(
+                provider.base_url, api_key=provider.api_key.get_secret_value(), headers=provider.headers
             )
-        return self._clients[provider.name]
+        return self._connections[provider.name]
 
     def _ms_since(self, started: float) -> int:
         return round((self._clock() - started) * 1000)
@@ -315,36 +294,3 @@ class OpenAIModel:
 
 def _reasons(call: _Call) -> bool:
     return call.request.thinking or Quirk.NEEDS_ROOM in call.quirks
-
-
-def _read_fault(error: Exception, provider: Provider) -> Refusal:
-    match error:
-        case openai.APIStatusError():
-            return read_refusal(error.status_code, error.body)
-        case openai.APIConnectionError() | aiohttp.ClientError():
-            address = provider.base_url.rpartition("@")[2]  # without a password in it
-            return Refusal(message=f"no connection to {address}: {_root_of(error)!r}")
-        case openai.APIError() | BrokenAnswer():
-            return read_refusal(None, error.body, fallback=str(error))
-        case TimeoutError():
-            limits = f"{provider.first_token_timeout:g} s for the first token, {provider.total_timeout:g} s for all"
-            return Refusal(status=408, message=f"no answer in time ({limits}).", is_final=True)
-        case _:
-            return Refusal(message=f"the server sent a chunk that cannot be read: {error}", is_final=True)
-
-
-def _root_of(error: BaseException) -> BaseException:
-    # The SDK's sentence says only that it failed; the transport below knows why.
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def _retry_after(error: Exception) -> float | None:
-    """Seconds that the server asks to wait; `None` when it does not say, or says it as a date."""
-    if not isinstance(error, openai.APIStatusError):
-        return None
-    try:
-        return max(0.0, float(error.response.headers.get("retry-after", "")))
-    except ValueError:
-        return None

@@ -1,0 +1,102 @@
+"""One endpoint over the SDK: asks, streams, and tells every fault as a refusal. Knows no attempts and no quirks.
+
+The only importer of `openai`, of which it uses client, SSE decoder and errors. Chunks stay plain dicts: building the
+SDK's typed ones costs 5 ms of processor time per answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import aiohttp
+import openai
+
+from bot.llm.answer import BrokenAnswer
+from bot.llm.refusals import Refusal, read_refusal
+from bot.llm.transport import AiohttpTransport
+
+CONNECT_SECONDS = 10.0
+"""Longest wait for a connection, and for a list of models."""
+
+IDLE_SECONDS = 55.0
+"""How long an idle connection is kept for the next message: below the 60 s after which common balancers drop it."""
+
+FAULTS = (openai.APIError, aiohttp.ClientError, BrokenAnswer, json.JSONDecodeError, UnicodeDecodeError, TimeoutError)
+"""Everything that can go wrong on the wire. The SDK wraps most errors of its transport, not a reply that is no HTTP."""
+
+
+class EventStream(openai.AsyncStream[object]):
+    """The chunks of an answer. Events without data, which keep a connection alive or set its pace, are none."""
+
+    async def _iter_events(self) -> AsyncIterator[Any]:
+        async for event in super()._iter_events():
+            if event.data:
+                yield event
+
+
+class Connection:
+    """Requests to one endpoint. Every method raises `FAULTS`."""
+
+    def __init__(self, address: str, *, api_key: str, headers: Mapping[str, str]) -> None:
+        transport = AiohttpTransport(address, connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS)
+        self._client = openai.AsyncOpenAI(
+            api_key=api_key or "none",  # the SDK insists on a key; servers without one ignore it
+            base_url=address,
+            max_retries=0,
+            timeout=None,  # patience is the caller's, and the transport's for connecting
+            default_headers=dict(headers),
+            http_client=openai.DefaultAsyncHttpxClient(transport=transport),
+        )
+
+    async def ask(self, body: Mapping[str, Any]) -> object:
+        """A whole answer."""
+        return await self._client.post("/chat/completions", body=body, cast_to=object)
+
+    async def open_stream(self, body: Mapping[str, Any]) -> EventStream:
+        """An answer to come in chunks, as soon as its headers are there; close it."""
+        return await self._client.post(
+            "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=EventStream
+        )
+
+    async def list_models(self) -> object:
+        """What the endpoint says it offers."""
+        return await self._client.get("/models", cast_to=object)
+
+    async def close(self) -> None:
+        """Release the connections."""
+        await self._client.close()
+
+
+def read_fault(error: Exception, *, address: str, limits: str) -> Refusal:
+    """One of `FAULTS` as a refusal; `limits` tells how long was waited."""
+    match error:
+        case openai.APIStatusError():
+            return read_refusal(error.status_code, error.body)
+        case openai.APIConnectionError() | aiohttp.ClientError():
+            shown = address.rpartition("@")[2]  # without a password in it
+            return Refusal(message=f"no connection to {shown}: {_root_of(error)!r}")
+        case openai.APIError() | BrokenAnswer():
+            return read_refusal(None, error.body, fallback=str(error))
+        case TimeoutError():
+            return Refusal(status=408, message=f"no answer in time ({limits}).", is_final=True)
+        case _:
+            return Refusal(message=f"the server sent a chunk that cannot be read: {error}", is_final=True)
+
+
+def retry_after(error: Exception) -> float | None:
+    """Seconds that the server asks to wait; `None` when it does not say, or says it as a date."""
+    if not isinstance(error, openai.APIStatusError):
+        return None
+    try:
+        return max(0.0, float(error.response.headers.get("retry-after", "")))
+    except ValueError:
+        return None
+
+
+def _root_of(error: BaseException) -> BaseException:
+    # The SDK's sentence says only that it failed; the transport below knows why.
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error

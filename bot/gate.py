@@ -78,13 +78,18 @@ class LoopGuard:
         return True
 
 
-def should_answer(inbound: Inbound, settings: PlaceSettings, names: Iterable[str], rng: random.Random) -> bool:
-    """Whether a message is addressed to the persona. `names` are what it is called here; blank messages never are."""
+def should_answer(
+    inbound: Inbound, settings: PlaceSettings, names: Iterable[str], rng: random.Random, *, is_private: bool = False
+) -> bool:
+    """Whether a message is addressed to the persona. `names` are what it is called here; blank messages never are, and
+    chance picks nobody who wants privacy.
+    """
     if not inbound.text.strip() and not inbound.attachments and inbound.reply_to is None and not inbound.mentions_me:
         return False
     if is_called(inbound, settings, names):
         return True
-    return settings.activation is Activation.RANDOM and rng.random() < settings.activation_probability
+    chimes_in = settings.activation is Activation.RANDOM and not is_private
+    return chimes_in and rng.random() < settings.activation_probability
 
 
 def is_called(inbound: Inbound, settings: PlaceSettings, names: Iterable[str]) -> bool:

@@ -26,7 +26,7 @@ from bot.personas.library import PersonaLibrary
 from bot.pipeline import Pipeline, unanswered_requests
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.settings import Settings
-from bot.store import ledger, messages, replies, schema, sessions
+from bot.store import ledger, messages, privacy, replies, schema, sessions
 from bot.store.database import Database
 from bot.tasks import Tasks
 from bot.turn import Asker
@@ -95,6 +95,7 @@ class App:
         self.models.learned.extend(await core.db.read(ledger.load_quirks))
         interrupted = await core.db.run(replies.mark_interrupted)
         await core.db.run(replies.close_expired, core.now(), core.settings.answer_within)
+        await core.db.run(privacy.forget_answered)
         waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
         log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
         recovering = {core.tasks.spawn(f"recover {name}", self._recover(name, waiting)) for name in core.platforms}

@@ -10,6 +10,7 @@ from bot.commands.conversation import CONVERSATION_COMMANDS
 from bot.commands.help import HELP_COMMANDS
 from bot.commands.model import MODEL_COMMANDS
 from bot.commands.persona import PERSONA_COMMANDS
+from bot.commands.privacy import PRIVACY_COMMANDS
 from bot.commands.session import SESSION_COMMANDS
 
 MAX_COMPLETIONS = 25
@@ -34,5 +35,6 @@ COMMANDS: tuple[Command, ...] = (
     *MODEL_COMMANDS,
     *SESSION_COMMANDS,
     *CONVERSATION_COMMANDS,
+    *PRIVACY_COMMANDS,
     *HELP_COMMANDS,
 )

@@ -37,6 +37,8 @@ async def retry(call: Call, desk: Desk) -> None:
     reply = await _demand_answer(call, desk, "nothing-to-retry")
     if not reply.burst:
         raise UserError("nothing-to-retry")
+    if reply.is_private:
+        raise UserError("answer-private")
     desk.demand_quota(call)
     await desk.db.run(_take_back, reply, replies.supersede)
     await desk.platforms.delete(call.inbound.channel, reply.platform_message_ids)
@@ -54,6 +56,8 @@ async def undo(call: Call, desk: Desk) -> Outbound:
 async def go_on(call: Call, desk: Desk) -> None:
     """`/continue`: more of the newest answer, without a new message."""
     reply = await _demand_answer(call, desk, "nothing-to-continue")
+    if reply.is_private and not reply.text:
+        raise UserError("answer-private")
     if reply.kind is not MessageKind.REPLY or reply.state is ReplyState.FAILED or not reply.text.strip():
         raise UserError("nothing-to-continue")
     desk.demand_quota(call)

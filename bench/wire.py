@@ -9,8 +9,9 @@ import asyncio
 import statistics
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
@@ -119,6 +120,18 @@ class Telegram:
         return sorted(call.at for call in self._emulator.calls_of("sendMessage", "editMessageText"))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Slow:
+    """How a slow answer arrived: seconds to the first text and beyond the model's end, requests, and the seconds
+    between those before the last, which waits for nothing.
+    """
+
+    first_s: float
+    added_s: float
+    requests: int
+    gaps: tuple[float, ...]
+
+
 @asynccontextmanager
 async def discord_stage() -> AsyncIterator[Stage]:
     """Discord."""
@@ -134,10 +147,13 @@ async def telegram_stage() -> AsyncIterator[Stage]:
 
 
 def _answer(request: Request) -> Say:
-    """Repeats the question; a question for a slow answer gets many words before that, one by one."""
+    """Repeats the question; "slowly" word by word in six seconds, "late" in one piece after as long."""
     said = request.last_user
-    if "slow" in said:
-        return Say(text=[*(f"word{number} " for number in range(WORDS)), said], chunk_seconds=WORD_S)
+    words = [f"{said.split()[-1]}{number} " for number in range(WORDS)]
+    if "slowly" in said:
+        return Say(text=[*words, said], chunk_seconds=WORD_S)
+    if "late" in said:
+        return Say(text=["".join(words) + said], first_token_seconds=WORDS * WORD_S)
     return Say(text=said)
 
 
@@ -154,28 +170,35 @@ async def main() -> None:
             }
             async with run_bot([sys.executable, "-m", "bot", "run"], settings):
                 await platform.ready()
-                figures[platform.name] = await _measure(platform)
+                figures[platform.name] = await _measure(platform, model)
                 print(f"{platform.name}: {figures[platform.name]}")
     write_result("wire", figures)
 
 
-async def _measure(stage: Stage) -> dict[str, float]:
+async def _measure(stage: Stage, model: OpenAIEmulator) -> dict[str, float]:
     for room in range(ROOMS):
         await _round_trip(stage, room, f"warm up {room};")
     latencies = [await _round_trip(stage, 0, f"question {number};") for number in range(ROUND_TRIPS)]
     began = time.perf_counter()
     await asyncio.gather(*(_several(stage, room, ROUND_TRIPS // ROOMS) for room in range(ROOMS)))
     at_once = ROUND_TRIPS / (time.perf_counter() - began)
-    slow = [await _slow(stage, number) for number in range(SLOW_ANSWERS)]
+    streamed = [await _slow(stage, model, f"slowly s{number};") for number in range(SLOW_ANSWERS)]
+    whole = [await _slow(stage, model, f"late l{number};") for number in range(SLOW_ANSWERS)]
     return {
         "round_trips_per_s": round(1 / statistics.fmean(latencies), 1),
         "round_trip_p50_ms": round(statistics.median(latencies) * 1e3, 1),
         f"round_trips_per_s_{ROOMS}_rooms": round(at_once, 1),
-        "streamed_first_text_ms": round(statistics.fmean(first for first, _, _, _ in slow) * 1e3),
-        "streamed_added_ms": round(statistics.fmean(added for _, added, _, _ in slow) * 1e3),
-        "streamed_requests": round(statistics.fmean(requests for _, _, requests, _ in slow), 1),
-        "streamed_least_s_between_requests": round(min(gap for _, _, _, gap in slow), 2),
-        "model_s": WORDS * WORD_S,
+        **_figures("streamed", streamed),
+        "streamed_least_s_between_requests": round(min(gap for slow in streamed for gap in slow.gaps), 2),
+        **_figures("whole", whole),
+    }
+
+
+def _figures(name: str, answers: Sequence[Slow]) -> dict[str, float]:
+    return {
+        f"{name}_first_text_ms": round(statistics.fmean(slow.first_s for slow in answers) * 1e3),
+        f"{name}_added_ms": round(statistics.fmean(slow.added_s for slow in answers) * 1e3, 1),
+        f"{name}_requests": round(statistics.fmean(slow.requests for slow in answers), 1),
     }
 
 
@@ -191,15 +214,24 @@ async def _several(stage: Stage, room: int, count: int) -> None:
         await _round_trip(stage, room, f"at once {number} in {room};")
 
 
-async def _slow(stage: Stage, number: int) -> tuple[float, float, int, float]:
-    """Seconds to the first text and beyond the model's end, requests, and the least time between two of them before
-    the last, which waits for nothing.
-    """
-    before, text, began = len(stage.writes()), f"slow {number};", time.perf_counter()
+async def _slow(stage: Stage, model: OpenAIEmulator, text: str) -> Slow:
+    before, began = len(stage.writes()), time.perf_counter()
+    word = text.rsplit(maxsplit=1)[-1]
+    asked = len(model.requests) + 1
     await stage.ask(1, text)
-    await stage.shown(1, lambda shown: "word0" in shown and text not in shown)
-    first = time.perf_counter() - began
-    await stage.shown(1, lambda shown: text in shown)
-    added = time.perf_counter() - began - WORDS * WORD_S
-    times: Sequence[float] = stage.writes()[before:-1]
-    return first, added, len(times) + 1, min(later - earlier for earlier, later in pairwise(times))
+    request = await model.request(asked)
+    first = asyncio.ensure_future(_after(began, stage.shown(1, lambda shown: f"{word}0 " in shown)))
+    final = asyncio.ensure_future(_after(began, stage.shown(1, lambda shown: text in shown)))
+    ended = await _after(began, request.ended.wait())
+    times = stage.writes()[before:-1] if await final else []
+    return Slow(
+        first_s=await first,
+        added_s=await final - ended,
+        requests=len(times) + 1,
+        gaps=tuple(later - earlier for earlier, later in pairwise(times)),
+    )
+
+
+async def _after(began: float, event: Awaitable[object]) -> float:
+    await event
+    return time.perf_counter() - began

@@ -31,6 +31,8 @@ class Interruption(StrEnum):
     """A further fragment of the burst came before anything was shown."""
     STOP = "stop"
     """Somebody said /stop: what was shown stays, marked as cut."""
+    DELETED = "deleted"
+    """Its message was deleted before anything was shown (D08)."""
     RESET = "reset"
     """The conversation was closed: what was shown stays in it."""
     SHUTDOWN = "shutdown"
@@ -217,6 +219,12 @@ class Dispatcher:
             slot.restart_with = None
         slot.control.interrupt(why)
         return True
+
+    def withdraw(self, session_id: int, message_id: int) -> None:
+        """End the turn of a message that is gone, unless people have seen some of its answer."""
+        slot = self._slots.get(session_id)
+        if slot is not None and slot.request.message_id == message_id and not slot.control.has_shown:
+            slot.control.interrupt(Interruption.DELETED)
 
     def is_running(self, session_id: int) -> bool:
         """Whether a turn holds the slot of this session."""

@@ -11,7 +11,7 @@ from simcord.actors import MemberActor
 from simcord.builders import ChannelHandle, GuildHandle
 from simcord.enums import MessageType
 
-from adapters.discord.inbound import is_addressed, to_inbound
+from adapters.discord.inbound import Me, is_addressed, to_inbound
 from bot.chat import AttachmentKind, Inbound, InboundKind, Visibility
 from tests.emulators.discord.world import World
 
@@ -33,6 +33,10 @@ class Lab:
         return self.world.backend.bot_user.id
 
     @property
+    def me(self) -> Me:
+        return Me(self.bot_id, self.world.backend.application_id)
+
+    @property
     def mention(self) -> str:
         return f"<@{self.bot_id}>"
 
@@ -40,7 +44,7 @@ class Lab:
         return self.world.post(channel or self.channel, self.alice, content, **parts)
 
     def hear(self, message: discord.Message) -> Inbound:
-        inbound = to_inbound(message, self.bot_id)
+        inbound = to_inbound(message, self.me)
         assert inbound is not None
         return inbound
 
@@ -108,7 +112,7 @@ def test_unknown_mentions_keep_their_ids(lab: Lab) -> None:
 
 def test_D25_everyone_is_not_us_but_our_managed_role_is(lab: Lab) -> None:
     assert not lab.hear_said("@everyone meeting at 5").mentions_me
-    assert not is_addressed(lab.say("@here meeting at 5"), lab.bot_id)
+    assert not is_addressed(lab.say("@here meeting at 5"), lab.me)
     inbound = lab.hear_said(f"<@&{lab.role.id}> meeting at 5")
     assert inbound.mentions_me
     assert inbound.text == "meeting at 5"
@@ -172,17 +176,17 @@ async def test_a_reply_quotes_what_it_answers_and_knows_our_words(lab: Lab) -> N
     assert inbound.reply_to.is_mine
     assert inbound.reply_to.text == "42, of course"
     assert inbound.reply_to.message_id == str(ours.id)
-    assert is_addressed(message, lab.bot_id)
+    assert is_addressed(message, lab.me)
     assert not inbound.mentions_me
 
 
 def test_D06_notices_of_discord_itself_are_not_heard(lab: Lab) -> None:
     notice = lab.guild.create_system_message(lab.channel, MessageType.NEW_MEMBER, author=lab.alice)
-    assert to_inbound(notice, lab.bot_id) is None
+    assert to_inbound(notice, lab.me) is None
 
 
 def test_our_own_messages_are_not_heard(lab: Lab) -> None:
-    assert to_inbound(lab.world.post(lab.channel, lab.world.bot_handle, "hi"), lab.bot_id) is None
+    assert to_inbound(lab.world.post(lab.channel, lab.world.bot_handle, "hi"), lab.me) is None
 
 
 async def test_bots_and_webhooks_are_marked_as_such(lab: Lab) -> None:
@@ -228,7 +232,7 @@ def test_D23_polls_and_stickers_are_told_in_words(lab: Lab) -> None:
 def test_D23_a_message_with_nothing_to_tell_is_not_heard(lab: Lab) -> None:
     message = lab.say("x")
     message.content = ""
-    assert to_inbound(message, lab.bot_id) is None
+    assert to_inbound(message, lab.me) is None
 
 
 def test_D34_embeds_are_told_in_words_up_to_a_cap(lab: Lab) -> None:

@@ -19,6 +19,7 @@ from adapters.discord.files import Files
 from adapters.discord.inbound import (
     PLATFORM,
     SAID,
+    Me,
     channel_ref,
     files_of,
     is_addressed,
@@ -103,14 +104,14 @@ class Hearing:
             self._lanes.put(channel_id, lambda: deliver(inbound))
 
     def _is_heard(self, message: discord.Message) -> bool:
-        if message.author.id == self._my_id or message.type not in SAID:
+        if self._me.wrote(message) or message.type not in SAID:
             return False
-        return not is_blank(message) or is_addressed(message, self._my_id)
+        return not is_blank(message) or is_addressed(message, self._me)
 
     async def _hear(self, message: discord.Message, deliver: Deliver) -> None:
         await self._find_channel(message)
-        starter = await self._starter(message, addressed=is_addressed(message, self._my_id))
-        inbound = to_inbound(message, self._my_id, starter=starter)
+        starter = await self._starter(message, addressed=is_addressed(message, self._me))
+        inbound = to_inbound(message, self._me, starter=starter)
         if inbound and inbound.attachments and self._wants_files(inbound):
             inbound = replace(inbound, attachments=await self._files.read(files_of(message)))
         if inbound:
@@ -118,7 +119,7 @@ class Hearing:
 
     async def _hear_edit(self, message: discord.Message, deliver: Deliver) -> None:
         await self._find_channel(message)
-        if inbound := to_inbound(message, self._my_id, kind=InboundKind.EDIT):
+        if inbound := to_inbound(message, self._me, kind=InboundKind.EDIT):
             await deliver(inbound)
 
     async def _hear_delete(
@@ -162,13 +163,13 @@ class Hearing:
         home = thread.id if isinstance(thread.parent, discord.ForumChannel) else thread.parent_id
         try:
             channel = self._client().get_partial_messageable(home, guild_id=thread.guild.id)
-            return to_quote(await channel.fetch_message(thread.id), self._my_id)
+            return to_quote(await channel.fetch_message(thread.id), self._me)
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             log.debug("discord.no_starter", thread=thread.id, error=repr(error))
             return None
 
     @property
-    def _my_id(self) -> int:
-        user = self._client().user
-        assert user is not None, "events come after the login"
-        return user.id
+    def _me(self) -> Me:
+        client = self._client()
+        assert client.user is not None, "events come after the login"
+        return Me(client.user.id, client.application_id or client.user.id)

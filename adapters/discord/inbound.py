@@ -5,6 +5,7 @@ Knows nothing of sending, and fetches no file: `adapters.discord.files` does, an
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import discord
@@ -26,9 +27,22 @@ SAID = frozenset(
 """Types of message that somebody wrote; the others are Discord's own notices (joins, pins, boosts)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Me:
+    """Who we are: an account, and an application whose webhooks are our other faces."""
+
+    user_id: int
+    application_id: int
+
+    def wrote(self, message: discord.Message) -> bool:
+        """Whether a message is ours, whatever its face."""
+        is_our_face = message.webhook_id is not None and message.application_id == self.application_id
+        return is_our_face or message.author.id == self.user_id
+
+
 def to_inbound(
     message: discord.Message,
-    my_id: int,
+    me: Me,
     *,
     kind: InboundKind = InboundKind.MESSAGE,
     starter: Quote | None = None,
@@ -39,11 +53,11 @@ def to_inbound(
     itself replies to nothing (D16).
     """
     channel = channel_ref(message.channel)
-    if channel is None or message.author.id == my_id or message.type not in SAID:
+    if channel is None or me.wrote(message) or message.type not in SAID:
         return None
-    text = text_of(message, my_id)
+    text = text_of(message, me)
     attachments = tuple(noted(file) for file in files_of(message))
-    mentioned = mentions_me(message, my_id)
+    mentioned = mentions_me(message, me)
     if kind is InboundKind.MESSAGE and not (text or attachments or mentioned):
         return None
     return Inbound(
@@ -55,8 +69,9 @@ def to_inbound(
         text=text,
         mentions_me=mentioned,
         commands_need_mention=message.guild is not None,
-        reply_to=quote_of(message, my_id) or starter,
+        reply_to=quote_of(message, me) or starter,
         attachments=attachments,
+        may_be_repost=message.webhook_id is not None,
     )
 
 
@@ -71,19 +86,19 @@ def to_delete(channel: ChannelRef, message_id: int) -> Inbound:
     )
 
 
-def is_addressed(message: discord.Message, my_id: int) -> bool:
+def is_addressed(message: discord.Message, me: Me) -> bool:
     """Whether the message speaks to us: in a DM, by our mention, or as a reply to us. `@everyone` does not (D25)."""
     target = _replied_to(message)
-    return message.guild is None or mentions_me(message, my_id) or (target is not None and target.author.id == my_id)
+    return message.guild is None or mentions_me(message, me) or (target is not None and me.wrote(target))
 
 
-def mentions_me(message: discord.Message, my_id: int) -> bool:
+def mentions_me(message: discord.Message, me: Me) -> bool:
     """Whether we are mentioned by name, or by the role that Discord manages for us.
 
     A reply puts us on the message's list of mentions without our name in the text, and a mention inside code is in
     the text without being on the list; only both together are a mention.
     """
-    by_name = my_id in message.raw_mentions and any(user.id == my_id for user in message.mentions)
+    by_name = me.user_id in message.raw_mentions and any(user.id == me.user_id for user in message.mentions)
     my_role = message.guild.self_role if message.guild else None
     return by_name or (my_role is not None and my_role.id in message.raw_role_mentions)
 
@@ -142,26 +157,26 @@ def author_of(user: discord.User | discord.Member, *, is_bot: bool = False, loca
     )
 
 
-def quote_of(message: discord.Message, my_id: int) -> Quote | None:
+def quote_of(message: discord.Message, me: Me) -> Quote | None:
     """What the message replies to, if Discord sent it along; a deleted message is not there to be quoted."""
     target = _replied_to(message)
-    return to_quote(target, my_id) if target else None
+    return to_quote(target, me) if target else None
 
 
-def to_quote(message: discord.Message, my_id: int) -> Quote:
+def to_quote(message: discord.Message, me: Me) -> Quote:
     """A message as it is quoted."""
     return Quote(
         message_id=str(message.id),
         author_name=author_of(message.author).name,
         author_key=author_of(message.author).key,
-        text=text_of(message, my_id),
-        is_mine=message.author.id == my_id,
+        text=text_of(message, me),
+        is_mine=me.wrote(message),
     )
 
 
-def text_of(message: discord.Message, my_id: int) -> str:
+def text_of(message: discord.Message, me: Me) -> str:
     """The text as people read it, followed by notes on what is not text (D09, D22, D23, D34)."""
-    return "\n".join(part for part in (readable(message, my_id), *describe_parts(message)) if part)
+    return "\n".join(part for part in (readable(message, me.user_id), *describe_parts(message)) if part)
 
 
 def files_of(message: discord.Message) -> list[discord.Attachment]:

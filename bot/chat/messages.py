@@ -153,6 +153,8 @@ class Inbound:
     """Whether a command in `text` counts only with a mention, as in Discord's servers, where "/" is not ours alone."""
     reply_handle: object | None = None
     """Opaque to the core; handed back to `open_reply` so that a deferred command or a pressed button is answered."""
+    may_be_repost: bool = False
+    """Whether this may be somebody else's message posted again in another face, as proxy bots do (D08)."""
     migrated_to: ChannelRef | None = None
     """Only for MIGRATION: where `channel` lives from now on (T09)."""
 

@@ -147,7 +147,7 @@ class DiscordEmulator:
         self.gateway.announce(event, payload)
 
     def _announce(self, event: str, payload: Mapping[str, Any]) -> None:
-        data = dict(payload)
+        data = self.world.webhooks.with_owner(dict(payload))
         if event == "MESSAGE_CREATE" and self.rest.nonce:
             data["nonce"] = self.rest.nonce
         self.events.add(Event(event, data))

@@ -151,15 +151,17 @@ class Rest:
             raise _bad_reference("REPLIES_CANNOT_REPLY_TO_SYSTEM_MESSAGE", "Cannot reply to a system message")
 
     def _dispatch(self, call: _Call) -> Any:
-        return router.dispatch(
-            self._world.backend,
-            call.method,
-            call.path,
-            json=call.body,
-            params=call.query,
-            files=call.uploads,
-            reason=call.reason,
-        )
+        with self._world.webhooks.ruled(call.method, call.path, call.query, call.body):
+            data = router.dispatch(
+                self._world.backend,
+                call.method,
+                call.path,
+                json=call.body,
+                params=call.query,
+                files=call.uploads,
+                reason=call.reason,
+            )
+        return self._world.webhooks.with_owner(data)
 
 
 async def _read_call(request: web.Request) -> _Call:

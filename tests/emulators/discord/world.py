@@ -18,6 +18,8 @@ from simcord.enums import ChannelType
 from simcord.env import Env
 from simcord.results import to_discord_message
 
+from tests.emulators.discord.webhooks import Webhooks
+
 
 class _RealClock(Clock):
     """simcord's own clock stands still in January 2026; deadlines of interactions need the real one."""
@@ -33,6 +35,7 @@ class World(Env):
         super().__init__(discord.Client(intents=discord.Intents.all()))
         self.backend = Backend(clock=_RealClock())
         self._message_states.add(self.bot._connection)
+        self.webhooks = Webhooks(self.backend)
         self.managed_role_ids: set[int] = set()
 
     async def _settle_internal(self, **_: Any) -> None:
@@ -94,6 +97,15 @@ class World(Env):
         )
         if message_id is not None:
             message.id = message_id
+        return self._committed(message)
+
+    def post_by_webhook(self, channel: ChannelHandle, owner: UserHandle, name: str, content: str) -> discord.Message:
+        """Write a message in a face, as the bot `owner` does for people (PluralKit, Tupperbox)."""
+        hooks = self.backend.webhooks.values()
+        mine = (hook for hook in hooks if (hook.channel_id, hook.creator_id) == (channel.id, owner.id))
+        hook = next(mine, None) or self.backend.create_webhook(channel.id, "Proxy", owner.id)
+        author = hook.webhook_user_id
+        message = self.backend.prepare_message(channel.id, author, content, webhook_id=hook.id, author_name=name)
         return self._committed(message)
 
     def start_thread(

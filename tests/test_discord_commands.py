@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
-from adapters.discord.commands import command_payload, discord_locales, read_call
+from adapters.discord.commands import command_payload, discord_locales, is_name, read_call
 from bot.chat import CommandMenu, CommandSpec, OptionKind, OptionSpec
 
 TEXTS = {
@@ -14,15 +16,20 @@ TEXTS = {
     ("command-persona-use", "en"): "Speak with another persona",
     ("command-persona-use", "zh"): "换一个角色",
     ("option-name", "en"): "its name",
+    ("name-command-persona", "zh"): "角色 人设",
+    ("name-command-persona-use", "zh"): "使用",
+    ("name-option-name", "zh"): "名字",
 }
 
 
-def menu(*specs: CommandSpec) -> CommandMenu:
+def menu(*specs: CommandSpec, zh: Mapping[str, str] | None = None) -> CommandMenu:
+    texts = TEXTS | {(f"name-{name}", "zh"): text for name, text in (zh or {}).items()}
+
     async def complete(*_: object) -> tuple[str, ...]:
         return ()
 
     def translate(message_id: str, locale: str | None) -> str:
-        return TEXTS.get((message_id, locale or "en")) or TEXTS.get((message_id, "en")) or message_id
+        return texts.get((message_id, locale or "en")) or texts.get((message_id, "en")) or message_id
 
     return CommandMenu(specs=specs, translate=translate, locales=("en", "zh"), complete=complete)
 
@@ -54,6 +61,43 @@ def test_descriptions_come_from_the_catalogue_in_every_locale_discord_has() -> N
     assert [option["description"] for option in use["options"]] == ["its name", "page"]
 
 
+def test_names_are_translated_by_the_first_name_of_the_catalogue_where_it_has_one() -> None:
+    (persona,) = command_payload(menu(spec("persona use", OptionSpec(name="name"), OptionSpec(name="page"))))
+    use = persona["options"][0]
+    assert [node["name"] for node in (persona, use, *use["options"])] == ["persona", "use", "name", "page"]
+    assert persona["name_localizations"] == {"zh-CN": "角色", "zh-TW": "角色"}
+    assert use["name_localizations"] == {"zh-CN": "使用", "zh-TW": "使用"}
+    assert [node["name_localizations"] for node in use["options"]] == [{"zh-CN": "名字", "zh-TW": "名字"}, {}]
+
+
+@pytest.mark.parametrize(
+    "zh",
+    [
+        {"command-undo": "重试", "command-retry": "重试"},  # the later one of two
+        {"command-undo": "retry"},  # another's English name
+        {"command-undo": "Zurück"},
+        {"command-undo": "撤回！"},
+        {"command-undo": "长" * 33},
+    ],
+)
+def test_a_translated_name_that_discord_would_refuse_is_left_out_and_told(zh: dict[str, str]) -> None:
+    with capture_logs() as logs:
+        retry, undo = command_payload(menu(spec("retry"), spec("undo"), zh=zh))
+    assert undo["name_localizations"] == {}
+    assert retry["name_localizations"].get("zh-CN") == zh.get("command-retry")
+    assert {(entry["event"], entry["command"]) for entry in logs} == {("discord.name_left_out", "undo")}
+
+
+@pytest.mark.parametrize("name", ["persona", "角色", "réglages", "привет", "ใช้", "उपयोग", "l'aide", "a-b_c", "x" * 32])
+def test_discord_takes_names_of_any_script(name: str) -> None:
+    assert is_name(name)
+
+
+@pytest.mark.parametrize("name", ["", "Persona", "Привет", "两 词", "a.b", "撤回！", "x" * 33, "🎭"])
+def test_discord_takes_no_capitals_no_marks_and_no_long_names(name: str) -> None:
+    assert not is_name(name)
+
+
 @pytest.mark.parametrize(
     ("locale", "codes"), [("zh", ["zh-CN", "zh-TW"]), ("de", ["de"]), ("pt_BR", ["pt-BR"]), ("tlh", [])]
 )
@@ -82,7 +126,7 @@ def test_commands_work_in_servers_and_in_our_own_dms_only() -> None:
     assert (command["contexts"], command["integration_types"]) == ([0, 1], [0])
 
 
-@pytest.mark.parametrize("name", ["Use", "two words", "角色", "x" * 33, ""])
+@pytest.mark.parametrize("name", ["Use", "two words", "x" * 33, ""])
 def test_a_name_that_discord_does_not_allow_is_refused_in_words(name: str) -> None:
     with pytest.raises(ValueError, match="Discord allows no command or option named"):
         command_payload(menu(CommandSpec(path=(name,))))

@@ -11,6 +11,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.chat import Button, Inbound, InboundKind, Outbound, PartState, Visibility
+from tests.conftest import MakeApp
 from tests.emulators.discord import DiscordEmulator
 from tests.emulators.discord.harness import OPTIONS, Scene, hosted, staged, states
 
@@ -68,6 +69,45 @@ async def test_completion_offers_what_fits(scene: Scene) -> None:
     answer = await scene.emulator.requests.first(lambda r: r.path.endswith("/callback"))
     names = [choice["name"] for choice in answer.body["data"]["choices"]]
     assert names == ["persona use name Ad", *(f"name {n}" for n in range(24))]
+
+
+async def test_the_products_own_commands_have_chinese_names_and_arrive_by_their_english_ones(make_app: MakeApp) -> None:
+    app = await make_app()
+    async with staged(menu=app.menu) as scene:
+        await scene.registered()
+        (put,) = scene.emulator.requests.matching(lambda r: r.method == "PUT" and r.path.endswith("/commands"))
+        assert put.status == 200
+        (persona,) = [command for command in put.body if command["name"] == "persona"]
+        use = next(child for child in persona["options"] if child["name"] == "use")
+        for node, name in ((persona, "角色"), (use, "使用"), (use["options"][0], "角色")):
+            assert node["name_localizations"] == {"zh-CN": name, "zh-TW": name}
+        await scene.bob.slash("persona use", persona="东坡")
+        heard = await scene.bot.hears(InboundKind.COMMAND)
+        assert heard.command
+        assert (heard.command.path, heard.command.options) == (("persona", "use"), {"persona": "东坡"})
+
+
+@pytest.mark.parametrize(
+    ("key", "typed", "offered"),
+    [
+        ("activation", "", ["mention", "always", "keyword", "random"]),
+        ("notices", "o", ["on", "off"]),
+        ("timezone", "shang", ["Asia/Shanghai"]),
+        ("language", "", ["auto", "en", "zh"]),
+        ("persona", "bry", ["Bryony"]),
+        ("burst_ms", "", ["0"]),
+        ("no such key", "", []),
+    ],
+)
+async def test_completion_of_a_value_knows_the_key_that_was_chosen_before(
+    make_app: MakeApp, key: str, typed: str, offered: list[str]
+) -> None:
+    app = await make_app()
+    async with staged(menu=app.menu) as scene:
+        await scene.registered()
+        await scene.bob.autocomplete("session set", "value", typed, key=key)
+        answer = await scene.emulator.requests.first(lambda r: r.path.endswith("/callback"))
+    assert [choice["value"] for choice in answer.body["data"]["choices"]] == offered
 
 
 async def test_a_completion_that_takes_too_long_offers_nothing_in_time(

@@ -20,7 +20,8 @@ from bot.chat import CommandMenu, CommandSpec, OptionKind, OptionSpec
 
 log = structlog.get_logger(__name__)
 
-NAME = re.compile(r"[a-z0-9_-]{1,32}")
+NAME = re.compile(r"[-_'\w\u0900-\u097f\u0e00-\u0e7f]{1,32}")
+"""What Discord takes for a name in any script; the ranges are Devanagari and Thai, whose signs are not all letters."""
 DESCRIPTION_LENGTH = 100
 CHOICES = 25
 """Most choices that Discord shows, declared or completed."""
@@ -71,14 +72,16 @@ def command_payload(menu: CommandMenu) -> list[dict[str, Any]]:
         ValueError: a name that Discord does not allow, or a command that has both children and an action of its own.
     """
     everywhere = {"contexts": [IN_GUILDS, IN_BOT_DM], "integration_types": [0]}
-    return [{"type": 1, **everywhere, **_node(menu, specs[0].path[:1], specs)} for specs in _by_word(menu.specs, 0)]
+    nodes = [{"type": 1, **everywhere, **_node(menu, specs[0].path[:1], specs)} for specs in _by_word(menu.specs, 0)]
+    return _told_apart(nodes)
 
 
 def _node(menu: CommandMenu, path: tuple[str, ...], specs: Sequence[CommandSpec]) -> dict[str, Any]:
     """A command, group or subcommand with everything below it; `specs` are those whose path begins with `path`."""
-    node = _described(menu, path[-1], f"command-{'-'.join(path)}")
+    names = {locale: menu.names.of_command(path, locale)[0] for locale in menu.locales}
+    node = _described(menu, path[-1], names, f"command-{'-'.join(path)}")
     if [spec.path for spec in specs] == [path]:
-        return node | {"options": [_option(menu, option) for option in _required_first(specs[0].options)]}
+        return node | {"options": _told_apart([_option(menu, option) for option in _required_first(specs[0].options)])}
     if any(spec.path == path for spec in specs):
         raise ValueError(f"/{' '.join(path)} has children, so its own action must be one of them")
     children = []
@@ -86,7 +89,7 @@ def _node(menu: CommandMenu, path: tuple[str, ...], specs: Sequence[CommandSpec]
         child = below[0].path[: len(path) + 1]
         is_leaf = below[0].path == child
         children.append({"type": SUBCOMMAND if is_leaf else GROUP, **_node(menu, child, below)})
-    return node | {"options": children}
+    return node | {"options": _told_apart(children)}
 
 
 def _by_word(specs: Sequence[CommandSpec], position: int) -> list[list[CommandSpec]]:
@@ -101,7 +104,8 @@ def _required_first(options: Sequence[OptionSpec]) -> list[OptionSpec]:
 
 
 def _option(menu: CommandMenu, option: OptionSpec) -> dict[str, Any]:
-    node = _described(menu, option.name, f"option-{option.name}")
+    names = {locale: menu.names.of_option(option.name, locale)[0] for locale in menu.locales}
+    node = _described(menu, option.name, names, f"option-{option.name}")
     node |= {"type": INTEGER if option.kind is OptionKind.INTEGER else STRING, "required": option.required}
     if option.choices:
         node["choices"] = [{"name": choice, "value": choice} for choice in option.choices[:CHOICES]]
@@ -110,8 +114,9 @@ def _option(menu: CommandMenu, option: OptionSpec) -> dict[str, Any]:
     return node
 
 
-def _described(menu: CommandMenu, name: str, message_id: str) -> dict[str, Any]:
-    if not NAME.fullmatch(name):
+def _described(menu: CommandMenu, name: str, names: Mapping[str, str], message_id: str) -> dict[str, Any]:
+    """A node's name and description, in English and in Discord's locales; `names` are by locale of the catalogue."""
+    if not is_name(name):
         raise ValueError(f"Discord allows no command or option named {name!r}: use a-z, 0-9, - and _, at most 32")
     english, *others = menu.locales
 
@@ -119,8 +124,32 @@ def _described(menu: CommandMenu, name: str, message_id: str) -> dict[str, Any]:
         found = menu.translate(message_id, locale)
         return (name if found == message_id else found)[:DESCRIPTION_LENGTH]
 
-    translated = {code: text(locale) for locale in others for code in discord_locales(locale)}
-    return {"name": name, "description": text(english), "description_localizations": translated}
+    codes = {code: locale for locale in others for code in discord_locales(locale)}
+    return {
+        "name": name,
+        "name_localizations": {code: names[locale] for code, locale in codes.items() if names[locale] != name},
+        "description": text(english),
+        "description_localizations": {code: text(locale) for code, locale in codes.items()},
+    }
+
+
+def is_name(name: str) -> bool:
+    """Whether Discord takes this as the name of a command or an option."""
+    return NAME.fullmatch(name) is not None and name == name.lower()
+
+
+def _told_apart(siblings: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Siblings without the translated names that would make Discord refuse all commands: those go by English names."""
+    english = {node["name"] for node in siblings}
+    taken: set[tuple[str, str]] = set()
+    for node in siblings:
+        for code, name in [*node["name_localizations"].items()]:
+            if is_name(name) and name not in english and (code, name) not in taken:
+                taken.add((code, name))
+            else:
+                log.warning("discord.name_left_out", command=node["name"], locale=code, name=name)
+                del node["name_localizations"][code]
+    return siblings
 
 
 def discord_locales(locale: str) -> list[str]:

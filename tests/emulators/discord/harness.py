@@ -99,11 +99,12 @@ def make_adapter(
     options: DiscordOptions = OPTIONS,
     token: str = "",
     wants_files: WantsFiles = speaks_to_us,
+    menu: CommandMenu = MENU,
 ) -> DiscordAdapter:
     """An adapter pointed at the emulator."""
     return DiscordAdapter(
         token=token or emulator.token,
-        menu=MENU,
+        menu=menu,
         spawn=tasks.spawn,
         wants_files=wants_files,
         api_base=emulator.rest_base,
@@ -114,11 +115,15 @@ def make_adapter(
 
 @contextlib.asynccontextmanager
 async def hosted(
-    emulator: DiscordEmulator, *, options: DiscordOptions = OPTIONS, wants_files: WantsFiles = speaks_to_us
+    emulator: DiscordEmulator,
+    *,
+    options: DiscordOptions = OPTIONS,
+    wants_files: WantsFiles = speaks_to_us,
+    menu: CommandMenu = MENU,
 ) -> AsyncIterator[Hosted]:
     """An adapter that is connected; at the end it is stopped as the product stops it."""
     tasks = Tasks()
-    bot = Hosted(make_adapter(emulator, tasks, options=options, wants_files=wants_files), tasks)
+    bot = Hosted(make_adapter(emulator, tasks, options=options, wants_files=wants_files, menu=menu), tasks)
     sessions = len(emulator.gateway.started)
     running = asyncio.ensure_future(bot.adapter.run(bot.deliver))
     try:
@@ -197,6 +202,7 @@ async def staged(
     options: DiscordOptions = OPTIONS,
     approved: discord.Intents | None = None,
     wants_files: WantsFiles = speaks_to_us,
+    menu: CommandMenu = MENU,
 ) -> AsyncIterator[Scene]:
     """A scene that is ready."""
     async with DiscordEmulator(approved=approved) as emulator:
@@ -204,7 +210,7 @@ async def staged(
         channel = guild.create_text_channel("general")
         alice = guild.add_member(emulator.world.create_user("alice"))
         bob = emulator.world.create_user("bob", global_name="Bob")
-        async with hosted(emulator, options=options, wants_files=wants_files) as bot:
+        async with hosted(emulator, options=options, wants_files=wants_files, menu=menu) as bot:
             yield Scene(emulator, bot, guild, channel, alice, bob)
 
 

@@ -15,6 +15,7 @@ from simcord.http import router, routes  # noqa: F401 - importing the routes reg
 
 from tests.emulators.discord.faults import Fault, RouteRules
 from tests.emulators.discord.journal import Journal, Request
+from tests.emulators.discord.naming import demand_names
 from tests.emulators.discord.world import World
 
 NOT_SYSTEM = (0, 19, 20, 23)
@@ -114,6 +115,8 @@ class Rest:
         if call.path in ("/gateway", "/gateway/bot"):
             limit = {"total": 1000, "remaining": 1000, "reset_after": 0, "max_concurrency": 1}
             return {"url": self.gateway_url, "shards": 1, "session_start_limit": limit}
+        if call.method == "PUT" and call.path.endswith("/commands"):
+            demand_names(call.body)
         if not call.creates_message:
             data = self._dispatch(call)
             if call.path == "/oauth2/applications/@me":

@@ -10,9 +10,9 @@ from pathlib import Path
 import discord
 import pytest
 
-from tests.emulators.openai.script import Say
+from tests.emulators.openai.script import Say, Stream, Wait, chunk
 from tests.scenarios.bot_process import running_bot
-from tests.scenarios.discord_lab import KEY, DiscordLab, discord_lab, halting
+from tests.scenarios.discord_lab import KEY, DiscordLab, Spot, discord_lab, echo, halting
 
 pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-discord-restarts")]
 
@@ -123,6 +123,45 @@ async def test_S16_after_a_crash_nothing_is_sent_twice_and_the_unanswered_is_ans
     assert unanswered.posts == ["answer to: Bob: anybody?"]
     assert len(lab.model.requests) == asked + 2
     assert lab.heard() == ["Bob: hello"]
+
+
+async def crash_in_the_middle(lab: DiscordLab, *spots: Spot) -> None:
+    """Kill the bot when two messages of each answer are seen, and the second has been edited, which comes after that is
+    noted.
+    """
+    gate = asyncio.Event()
+    half, more = chunk({"content": " ".join(f"half{number}" for number in range(300))}), chunk({"content": " and more"})
+    lab.model.script = lambda _: Stream(steps=(half, Wait(gate), more, Wait(asyncio.Event())))
+    async with lab.running() as bot:
+        for spot in spots:
+            await spot.ask(lab.bob, "hello")
+        for spot in spots:
+            await _says_in_two(spot)
+        gate.set()
+        for spot in spots:
+            await spot.says(lambda text: text.endswith("and more"))
+        await bot.kill()
+    lab.model.script = echo
+
+
+async def _says_in_two(spot: Spot) -> None:
+    await spot.says(lambda text: text.startswith("half") and len(spot.posts) == 2)
+
+
+async def test_S16_half_an_answer_that_a_crash_left_goes_by_retry_and_by_undo(lab: DiscordLab) -> None:
+    retried, undone = lab.spot("retried"), lab.spot("undone")
+    await crash_in_the_middle(lab, retried, undone)
+    assert [len(spot.posts) for spot in (retried, undone)] == [2, 2]
+    async with lab.running() as bot:
+        await retried.slash(lab.bob, "retry")
+        await retried.says("answer to: Bob: hello")
+        assert retried.posts == ["answer to: Bob: hello"]
+        result = await undone.slash(lab.bob, "undo")
+        assert undone.posts == [lab.told(result)]
+        await undone.ask(lab.bob, "and now?")
+        await undone.says("answer to: Bob: and now?")
+        assert lab.heard() == ["Bob: and now?"]
+        assert await bot.stop() == 0
 
 
 async def test_D11_without_the_message_content_intent_the_start_names_the_switch_and_mentions_are_answered(

@@ -5,59 +5,25 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from tests.emulators.openai.emulator import OpenAIEmulator
-from tests.emulators.openai.script import Request, Say, Stream, Wait
-from tests.emulators.telegram.server import TelegramEmulator
-from tests.emulators.telegram.world import Chat, User
+from tests.emulators.openai.script import Say
 from tests.scenarios.bot_process import running_bot
+from tests.scenarios.telegram_lab import TelegramLab, halting, telegram_lab
 
 pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-telegram")]
 
 
-@dataclass
-class Lab:
-    """Telegram, a model server, and the settings that join the bot to them."""
-
-    telegram: TelegramEmulator
-    model: OpenAIEmulator
-    settings: dict[str, str]
-    folder: Path
-
-    async def polled(self) -> None:
-        """Wait until the bot listens."""
-        await self.telegram.wait_for(lambda: self.telegram.polling, timeout_s=30)
-
-
 @pytest.fixture
-async def lab(tmp_path: Path) -> AsyncIterator[Lab]:
-    async with TelegramEmulator() as telegram, OpenAIEmulator() as model:
-        settings = {
-            "TELEGRAM__TOKEN": telegram.token,
-            "TELEGRAM__BASE_URL": telegram.base_url,
-            "TELEGRAM__BASE_FILE_URL": telegram.base_file_url,
-            "PROVIDERS__LAB__BASE_URL": model.base_url,
-            "PROVIDERS__LAB__API_KEY": "key-sentinel-123456",
-            "MODEL": "lab/scripted",
-            "PERSONA": "none",
-        }
-        yield Lab(telegram, model, settings, tmp_path)
+async def lab(tmp_path: Path) -> AsyncIterator[TelegramLab]:
+    async with telegram_lab(tmp_path) as lab:
+        yield lab
 
 
-def people(lab: Lab) -> tuple[User, User, Chat]:
-    """Alice, who is an administrator, Bob, and their group."""
-    alice, bob = lab.telegram.user("Alice"), lab.telegram.user("Bob")
-    group = lab.telegram.group("Lab", alice, bob)
-    group.administrators.add(alice.id)
-    return alice, bob, group
-
-
-async def test_a_strangers_conversation_survives_a_restart(lab: Lab) -> None:
-    alice, bob, group = people(lab)
+async def test_a_strangers_conversation_survives_a_restart(lab: TelegramLab) -> None:
+    alice, bob, group = lab.people()
     telegram = lab.telegram
     lab.model.script = lambda request: Say(text=f"answer to: {request.last_user}")
     async with running_bot(lab.folder, lab.settings) as bot:
@@ -81,8 +47,8 @@ async def test_a_strangers_conversation_survives_a_restart(lab: Lab) -> None:
     assert "key-sentinel" not in bot.output
 
 
-async def test_history_is_there_after_a_restart(lab: Lab) -> None:
-    alice, _, _ = people(lab)
+async def test_history_is_there_after_a_restart(lab: TelegramLab) -> None:
+    alice, _, _ = lab.people()
     chat = lab.telegram.private(alice)
     async with running_bot(lab.folder, lab.settings) as bot:
         await lab.polled()
@@ -96,8 +62,8 @@ async def test_history_is_there_after_a_restart(lab: Lab) -> None:
     assert [message["content"] for message in request.messages[1:]] == ["my dog is Rex", "Hello!", "what is its name?"]
 
 
-async def test_files_reach_the_model_wherever_the_bot_answers(lab: Lab) -> None:
-    _, bob, group = people(lab)
+async def test_files_reach_the_model_wherever_the_bot_answers(lab: TelegramLab) -> None:
+    _, bob, group = lab.people()
     eve = lab.telegram.user("Eve")
     group.members[eve.id] = eve
     roses = lab.telegram.document(b"water the roses", "roses.txt", "text/plain")
@@ -118,8 +84,8 @@ async def test_files_reach_the_model_wherever_the_bot_answers(lab: Lab) -> None:
     assert lab.model.last.last_user.count("water the roses") == 1
 
 
-async def test_a_slow_answer_streams_and_a_fast_one_is_one_request(lab: Lab) -> None:
-    _, bob, group = people(lab)
+async def test_a_slow_answer_streams_and_a_fast_one_is_one_request(lab: TelegramLab) -> None:
+    _, bob, group = lab.people()
     gate = asyncio.Event()
     async with running_bot(lab.folder, lab.settings):
         await lab.polled()
@@ -127,7 +93,7 @@ async def test_a_slow_answer_streams_and_a_fast_one_is_one_request(lab: Lab) -> 
         await lab.telegram.wait_for_text(group, "Hello!")
         calls = [call.method for call in lab.telegram.calls_of("sendMessage", "editMessageText", "sendChatAction")]
         assert calls == ["sendMessage"]
-        lab.model.queue(_halting("The first half", " and the rest.", gate))
+        lab.model.queue(halting("The first half", " and the rest.", gate))
         lab.telegram.say(bob, group, "@FamiliarBot slow")
         await lab.telegram.wait_for_text(group, "The first half")
         gate.set()
@@ -135,18 +101,10 @@ async def test_a_slow_answer_streams_and_a_fast_one_is_one_request(lab: Lab) -> 
         assert len(lab.telegram.bot_texts(group)) == 2
 
 
-def _halting(first: str, second: str, gate: asyncio.Event) -> Stream:
-    return Stream(steps=(_delta(first), Wait(gate), _delta(second), _delta("", finish="stop")))
-
-
-def _delta(text: str, finish: str | None = None) -> dict[str, object]:
-    return {"choices": [{"index": 0, "delta": {"content": text}, "finish_reason": finish}]}
-
-
-async def test_S13_sigterm_closes_open_answers_and_ends_cleanly(lab: Lab) -> None:
-    alice, bob, group = people(lab)
+async def test_S13_sigterm_closes_open_answers_and_ends_cleanly(lab: TelegramLab) -> None:
+    alice, bob, group = lab.people()
     never = asyncio.Event()
-    lab.model.script = lambda request: _halting("It begins", " and never ends", never)
+    lab.model.script = lambda request: halting("It begins", " and never ends", never)
     async with running_bot(lab.folder, {**lab.settings, "STOP_GRACE": "1"}) as process:
         await lab.polled()
         lab.telegram.say(bob, group, "@FamiliarBot go")
@@ -160,11 +118,11 @@ async def test_S13_sigterm_closes_open_answers_and_ends_cleanly(lab: Lab) -> Non
     assert lab.telegram.bot_texts(private) == ["It begins …"]
 
 
-async def test_S16_after_a_crash_between_sending_and_saving_nothing_is_sent_twice(lab: Lab) -> None:
-    alice, _, _ = people(lab)
+async def test_S16_after_a_crash_between_sending_and_saving_nothing_is_sent_twice(lab: TelegramLab) -> None:
+    alice, _, _ = lab.people()
     chat = lab.telegram.private(alice)
     never = asyncio.Event()
-    lab.model.queue(_halting("Half", " rest", never))
+    lab.model.queue(halting("Half", " rest", never))
     async with running_bot(lab.folder, lab.settings) as process:
         await lab.polled()
         lab.telegram.say(alice, chat, "hello")
@@ -179,8 +137,8 @@ async def test_S16_after_a_crash_between_sending_and_saving_nothing_is_sent_twic
     assert [message["content"] for message in lab.model.last.messages[1:]][-1] == "again"
 
 
-async def test_T19_a_message_unanswered_at_a_crash_is_answered_once_after_the_restart(lab: Lab) -> None:
-    alice, _, _ = people(lab)
+async def test_T19_a_message_unanswered_at_a_crash_is_answered_once_after_the_restart(lab: TelegramLab) -> None:
+    alice, _, _ = lab.people()
     chat = lab.telegram.private(alice)
     lab.model.queue(Say(text="never said", gate=asyncio.Event()))
     async with running_bot(lab.folder, lab.settings) as process:
@@ -194,8 +152,8 @@ async def test_T19_a_message_unanswered_at_a_crash_is_answered_once_after_the_re
     assert lab.telegram.bot_texts(chat) == ["Hello!"]
 
 
-async def test_T19_a_message_that_was_not_stored_at_a_crash_is_answered_after_the_restart(lab: Lab) -> None:
-    alice, _, _ = people(lab)
+async def test_T19_a_message_that_was_not_stored_at_a_crash_is_answered_after_the_restart(lab: TelegramLab) -> None:
+    alice, _, _ = lab.people()
     chat = lab.telegram.private(alice)
     slow = lab.telegram.fail("getFile", delay_s=60)
     async with running_bot(lab.folder, lab.settings) as process:
@@ -210,8 +168,8 @@ async def test_T19_a_message_that_was_not_stored_at_a_crash_is_answered_after_th
     assert lab.telegram.bot_texts(chat) == ["Hello!"]
 
 
-async def test_T19_an_update_that_comes_again_after_a_restart_is_answered_once(lab: Lab) -> None:
-    alice, _, _ = people(lab)
+async def test_T19_an_update_that_comes_again_after_a_restart_is_answered_once(lab: TelegramLab) -> None:
+    alice, _, _ = lab.people()
     chat = lab.telegram.private(alice)
     async with running_bot(lab.folder, lab.settings) as process:
         await lab.polled()
@@ -230,14 +188,14 @@ async def test_T19_an_update_that_comes_again_after_a_restart_is_answered_once(l
     assert lab.telegram.updates.pending == []
 
 
-async def test_T18_the_privacy_mode_is_told_at_the_start(lab: Lab) -> None:
+async def test_T18_the_privacy_mode_is_told_at_the_start(lab: TelegramLab) -> None:
     lab.telegram.privacy = True
     async with running_bot(lab.folder, lab.settings) as process:
         await lab.polled()
         assert "privacy" in process.output.lower()
 
 
-async def test_S18_sigint_during_the_start_ends_without_a_traceback(lab: Lab) -> None:
+async def test_S18_sigint_during_the_start_ends_without_a_traceback(lab: TelegramLab) -> None:
     lab.telegram.fail("getMe", delay_s=5.0)
     async with running_bot(lab.folder, lab.settings) as process:
         await process.logs("app.ready")
@@ -245,7 +203,3 @@ async def test_S18_sigint_during_the_start_ends_without_a_traceback(lab: Lab) ->
         await process.ended(10)
     assert "Traceback" not in process.output
     assert "Unclosed" not in process.output
-
-
-def _echo(request: Request) -> Say:
-    return Say(text=request.last_user)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,19 +14,21 @@ from functools import partial
 import structlog
 
 from bot.chat import Adapter, Author, ChannelRef, CommandSpec, Inbound, InboundKind, Outbound
-from bot.commands.command import Call, Command, Desk
-from bot.commands.parse import Parsed, check_options, find_spec, near_commands, read_options
+from bot.commands.command import Call, Desk
+from bot.commands.parse import Parsed, check_options, read_options
 from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import UserError
-from bot.gate import AccessPolicy, LoopGuard, should_answer
+from bot.gate import AccessPolicy
 from bot.heard import heard_text
+from bot.introduction import Introducer, Introduction
+from bot.judging import CommandLine, Judge, Verdict
 from bot.opening import persona_for, persona_id_for
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, fold
 from bot.quota import Admission, Quota
 from bot.store import conversations, ledger, messages, reposts, sessions
 from bot.store.database import Database, Tx
-from bot.store.messages import NewMessage
+from bot.store.messages import Known, NewMessage
 from bot.store.people import wants_privacy
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
@@ -36,37 +37,17 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _CommandLine:
-    """A command that an inbound names, however it was given: its options are to be read for text, a table for menus."""
-
-    command: Command
-    options: Parsed | Mapping[str, str]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Verdict:
-    """What is to become of an inbound."""
-
-    addressed: bool = False
-    kind: MessageKind = MessageKind.SAID
-    """A command is one also when it is none of ours, or no longer: it reaches no prompt."""
-    command: _CommandLine | None = None
-    notice: str | None = None
-    """A catalogue message that tells why nothing will happen."""
-    near: str = ""
-    """The fact of that name in the notice: what may have been meant."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class _Heard:
     session: SessionRow
     conversation_id: int
     persona_id: str
     settings: SessionSettings
-    verdict: _Verdict
+    verdict: Verdict
     message_id: int
     author_key: str
     """Who is answered: of a message that was posted again (D08), whoever wrote it."""
+    introduction: Introduction | None
+    """What this first contact makes the bot tell here."""
     lost_persona: str | None
     """A persona that was chosen here and whose card is gone, when nobody has been told yet."""
 
@@ -80,13 +61,13 @@ class Pipeline:
     dispatcher: Dispatcher
     adapters: Mapping[str, Adapter]
     policy: AccessPolicy
-    loop_guard: LoopGuard
+    judge: Judge
+    introducer: Introducer
     refusals: Quota
     """Counts refusals, so that a stranger hears one per minute and not one per message."""
     overheard_chars: int
     count: Callable[[str], int]
     now: Callable[[], datetime]
-    rng: random.Random
 
     async def deliver(self, inbound: Inbound) -> None:
         """Take one inbound. Returns when it is stored and a command is answered; a turn goes on in the background."""
@@ -94,7 +75,7 @@ class Pipeline:
             await self._deliver(inbound)
         except Exception as error:
             log.error("pipeline.failed", kind=inbound.kind.value, session=inbound.channel.session_key, exc_info=error)
-            if _asks(inbound) or self._command_line(inbound) is not None:
+            if _asks(inbound) or self.judge.command_line(inbound) is not None:
                 await self._tell(inbound, self.desk.catalogue.text("error-internal", inbound.author.locale))
 
     async def welcome(self, channel: ChannelRef, author: Author) -> None:
@@ -123,6 +104,11 @@ class Pipeline:
         heard = await self.db.run(self._hear, inbound, await self._count_ahead(inbound), self.now())
         if heard is None:
             return  # a duplicate or an edit
+        if heard.introduction is not None:
+            handle = inbound.reply_handle if heard.verdict.is_start else None
+            self.introducer.post(heard.introduction, heard.settings, self._locale(heard, inbound), handle)
+            if heard.verdict.is_start:
+                return  # it is answered by that
         if heard.verdict.notice is not None:
             await self._tell(inbound, self._text(heard, inbound, heard.verdict.notice, near=heard.verdict.near))
         elif heard.verdict.command is not None:
@@ -167,13 +153,9 @@ class Pipeline:
         """Record the inbound and decide what becomes of it, in one transaction; `counted` are tokens of long texts."""
         session = sessions.open_session(tx, inbound.channel, now)
         known = messages.find(tx, session, inbound.message_id)
+        is_private = wants_privacy(tx, inbound.author.key)
         if inbound.kind is InboundKind.EDIT:
-            is_overheard = known is not None and not known.addressed
-            files = known.files if known and inbound.attachments else ""
-            text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None, files=files)
-            tokens = counted.get(text) or self.count(text)
-            is_private = wants_privacy(tx, inbound.author.key)
-            messages.edit(tx, session, inbound, known, text=text, tokens=tokens, is_private=is_private)
+            self._edit(tx, session, inbound, known, counted, is_private=is_private)
             return None
         if known is not None:
             return None  # delivered again (D13, T19); it must not count against anybody's limit
@@ -181,15 +163,17 @@ class Pipeline:
         persona_id = persona_id_for(self.desk.library, settings.values.persona)
         conversation_id = conversations.ensure_conversation(tx, session, persona_id, now)
         original = reposts.find_original(tx, session, inbound) if inbound.may_be_repost else None
-        verdict = _Verdict(addressed=original.is_waiting) if original else self._judge(inbound, settings)
-        is_overheard = original is None and not verdict.addressed
-        text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None)
-        new = NewMessage(
-            kind=verdict.kind,
-            text=text,
-            addressed=verdict.addressed,
-            tokens=(counted.get(text) or self.count(text)) if verdict.kind is MessageKind.SAID else 0,
+        verdict = (
+            Verdict(addressed=original.is_waiting)
+            if original
+            else self.judge.judge(inbound, settings, is_private=is_private)
         )
+        introduction = None
+        if verdict.is_contact and not inbound.author.is_bot:
+            user = inbound.author.name
+            introduction = self.introducer.begin(tx, session, conversation_id, persona_id, user=user)
+        is_overheard = original is None and not verdict.addressed
+        new = self._new_message(inbound, verdict, counted, is_overheard=is_overheard, is_private=is_private)
         if original is None:
             message_id = messages.record(tx, session, inbound, new, now)
         else:
@@ -202,6 +186,7 @@ class Pipeline:
             verdict=verdict,
             message_id=message_id,
             author_key=original.author_key if original else inbound.author.key,
+            introduction=introduction,
             lost_persona=self._lost_persona(tx, session, settings) if verdict.addressed else None,
         )
 
@@ -216,53 +201,40 @@ class Pipeline:
         ledger.remember(tx, told, chosen)
         return chosen
 
-    def _judge(self, inbound: Inbound, settings: SessionSettings) -> _Verdict:
-        line = self._command_line(inbound)
-        if line is not None:
-            return _Verdict(kind=MessageKind.COMMAND, command=line)
-        if inbound.kind is not InboundKind.MESSAGE:
-            return _Verdict(kind=MessageKind.COMMAND, notice="command-gone")
-        if inbound.text.startswith("/") and inbound.channel.is_dm and inbound.text[1:2].isalpha():
-            return self._unknown_command(inbound)
-        self.loop_guard.hears(inbound)
-        persona = persona_for(self.desk.library, settings.values.persona)
-        names = (persona.name, persona.card.name) if persona else ()
-        if not should_answer(inbound, settings.values, names, self.rng) or not self.loop_guard.allows(inbound):
-            return _Verdict()
-        match self.desk.admit(inbound.author.key, settings):
-            case Admission.ADMITTED:
-                return _Verdict(addressed=True)
-            case Admission.NOTICE:
-                return _Verdict(notice="quota-exceeded")
-            case Admission.SILENT:
-                return _Verdict()
-
-    def _unknown_command(self, inbound: Inbound) -> _Verdict:
-        specs = [command.spec for command in self.desk.commands()]
-        near = ", ".join(near_commands(inbound.text[1:], specs, self.desk.names))
-        return _Verdict(kind=MessageKind.COMMAND, notice="command-meant" if near else "command-unknown", near=near)
-
-    def _command_line(self, inbound: Inbound) -> _CommandLine | None:
-        by_path = {command.spec.path: command for command in self.desk.commands()}
-        if inbound.command is not None:
-            command = by_path.get(inbound.command.path)
-            return _CommandLine(command=command, options=inbound.command.options) if command else None
-        if inbound.author.is_bot:
-            return None
-        is_meant = inbound.mentions_me or not inbound.commands_need_mention
-        is_text_command = inbound.kind is InboundKind.MESSAGE and is_meant and inbound.text.startswith("/")
-        if not is_text_command and inbound.kind is not InboundKind.BUTTON:
-            return None
-        specs = [command.spec for command in by_path.values()]
-        parsed = find_spec(inbound.text.removeprefix("/"), specs, self.desk.names)
-        return _CommandLine(command=by_path[parsed.spec.path], options=parsed) if parsed else None
-
     async def _tell_lost_persona(self, heard: _Heard, lost: str, inbound: Inbound) -> None:
         persona = self.desk.library.get(heard.persona_id)
         now = persona.name if persona else self._text(heard, inbound, "persona-none")
         await self._say(inbound, Outbound(text=self._text(heard, inbound, "persona-gone", persona=lost, now=now)))
 
-    async def _run_command(self, heard: _Heard, line: _CommandLine, inbound: Inbound) -> None:
+    def _new_message(
+        self, inbound: Inbound, verdict: Verdict, counted: Mapping[str, int], *, is_overheard: bool, is_private: bool
+    ) -> NewMessage:
+        text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None)
+        return NewMessage(
+            kind=verdict.kind,
+            text=text,
+            addressed=verdict.addressed,
+            tokens=(counted.get(text) or self.count(text)) if verdict.kind is MessageKind.SAID else 0,
+            is_private=is_private,
+        )
+
+    def _edit(
+        self,
+        tx: Tx,
+        session: SessionRow,
+        inbound: Inbound,
+        known: Known | None,
+        counted: Mapping[str, int],
+        *,
+        is_private: bool,
+    ) -> None:
+        is_overheard = known is not None and not known.addressed
+        files = known.files if known and inbound.attachments else ""
+        text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None, files=files)
+        tokens = counted.get(text) or self.count(text)
+        messages.edit(tx, session, inbound, known, text=text, tokens=tokens, is_private=is_private)
+
+    async def _run_command(self, heard: _Heard, line: CommandLine, inbound: Inbound) -> None:
         """Run a command under the caller's rights and answer it; what the caller did wrong is the answer, too."""
         spec = line.command.spec
         await self.dispatcher.settled(heard.session.id)

@@ -29,7 +29,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.agent", "bot.memory"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.warming"),
     ("bot.commands",),
-    ("bot.pipeline", "bot.runner"),
+    ("bot.pipeline", "bot.runner", "bot.introduction", "bot.judging"),
     ("bot.extensions", "bot.app", "bot.cli", "bot.web", "bot.__main__"),
     ("bot.testing",),
 )

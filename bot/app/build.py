@@ -18,6 +18,8 @@ from bot.dispatch import Dispatcher
 from bot.env import SettingsError
 from bot.gate import AccessPolicy, LoopGuard, is_called
 from bot.greeting import Greeter
+from bot.introduction import Introducer
+from bot.judging import Judge
 from bot.llm.catalogue import token_factor
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import (
@@ -222,18 +224,21 @@ def _build_desk(
 
 
 def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
+    introducer = Introducer(
+        desk=desk, adapters=core.platforms, tasks=core.tasks, count=core.counter.count, now=core.now
+    )
     return Pipeline(
         db=core.db,
         desk=desk,
         dispatcher=desk.dispatcher,
         adapters=core.platforms,
         policy=desk.policy,
-        loop_guard=LoopGuard(core.settings.bots),
+        judge=Judge(desk=desk, loop_guard=LoopGuard(core.settings.bots), rng=rng),
+        introducer=introducer,
         refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
         overheard_chars=core.settings.overheard_chars,
         count=core.counter.count,
         now=core.now,
-        rng=rng,
     )
 
 

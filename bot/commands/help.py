@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
+from bot.chat import ChannelRef, CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk
 from bot.commands.parse import OWN_ACTIONS, find_path
 from bot.errors import UserError
+from bot.overrides import SessionSettings
 from bot.settings import Activation
 from bot.spelling import near_names
 
@@ -22,7 +23,8 @@ async def show_help(call: Call, desk: Desk) -> Outbound:
     may_manage = managing is not None and await desk.may_run(managing, call)  # asked once: it is a platform's call
     usable = [spec for spec in commands if may_manage or not spec.manages]
     lines = [f"- {_typed(spec, call, desk)} – {_description(spec, call, desk)}" for spec in usable]
-    pieces = (_introduction(call, desk), _address(call, desk), "\n".join(lines), desk.text("help-more", call.locale))
+    address = await tell_address(desk, call.inbound.channel, call.settings, call.locale)
+    pieces = (_introduction(call, desk), address, "\n".join(lines), desk.text("help-more", call.locale))
     return Outbound(text="\n\n".join(pieces))
 
 
@@ -57,14 +59,16 @@ def _introduction(call: Call, desk: Desk) -> str:
     return desk.text("help-introduction", call.locale, persona=persona.name)
 
 
-def _address(call: Call, desk: Desk) -> str:
-    """How to be answered here: by what the settings of this place say."""
-    values = call.settings.values
-    if call.inbound.channel.is_dm:
-        return desk.text("help-address-dm", call.locale)
+async def tell_address(desk: Desk, channel: ChannelRef, settings: SessionSettings, locale: str) -> str:
+    """How to be answered in a channel: by what its settings say, and by what the platform lets us hear (T18)."""
+    values = settings.values
+    if channel.is_dm:
+        return desk.text("help-address-dm", locale)
+    if not await desk.platforms.hears_everything(channel):
+        return desk.text("help-address-unheard", locale)
     if values.activation is Activation.KEYWORD and values.activation_keywords:
-        return desk.text("help-address-keyword", call.locale, keywords=", ".join(values.activation_keywords))
-    return desk.text(f"help-address-{values.activation.value}", call.locale)
+        return desk.text("help-address-keyword", locale, keywords=", ".join(values.activation_keywords))
+    return desk.text(f"help-address-{values.activation.value}", locale)
 
 
 def _description(spec: CommandSpec, call: Call, desk: Desk) -> str:
@@ -118,6 +122,9 @@ async def suggest_commands(desk: Desk, query: ValueQuery) -> Sequence[str]:
     return [spec.name for spec in specs if wanted in spec.name or wanted in desk.names.of_path(spec.path, locale)]
 
 
+START = ("start",)
+"""What people send to get to know a bot."""
+
 HELP_COMMANDS = (
     Command(
         spec=CommandSpec(
@@ -127,5 +134,5 @@ HELP_COMMANDS = (
         suggest=suggest_commands,
     ),
     # Links of the form t.me/bot?start=... add a word of their own, which must not be taken for a mistake.
-    Command(spec=CommandSpec(path=("start",), options=(OptionSpec(name="payload", rest=True),)), run=start),
+    Command(spec=CommandSpec(path=START, options=(OptionSpec(name="payload", rest=True),)), run=start),
 )

@@ -19,6 +19,10 @@ from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, mess
 from bot.store.window import LIVE
 
 
+NOT_KEPT = 0
+"""In place of the id of a message that was not recorded."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewMessage:
     """What is recorded of an inbound besides what it carries itself."""
@@ -75,15 +79,20 @@ def find(tx: Tx, session: SessionRow, platform_message_id: str) -> Known | None:
 
 
 def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: datetime) -> int:
-    """Insert a message that is heard for the first time, at the position of its own id (R1)."""
+    """Insert a message that is heard for the first time, at the position of its own id (R1). In privacy a command is
+    kept without its words, and what is only overheard not at all: `NOT_KEPT`.
+    """
+    if new.is_private and new.kind is MessageKind.SAID and not new.addressed:
+        return NOT_KEPT
+    is_kept = new.addressed or not new.is_private
     message_id = conversations.next_position(tx)
     values = {
         **_common(session, inbound),
         "id": message_id,
         "position": message_id,
         "kind": new.kind.value,
-        "text": new.text,
-        "words": len(inbound.text) if inbound.text.strip() else 0,
+        "text": new.text if is_kept else "",
+        "words": len(inbound.text) if is_kept and inbound.text.strip() else 0,
         "addressed": new.addressed,
         "is_private": new.is_private,
         "tokens": new.tokens,
@@ -93,7 +102,8 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
     if new.kind is MessageKind.SAID and not session.channel.is_dm:
         values["author_name"] = name_in_lines(tx, session.id, inbound.author)
     tx.execute(_INSERT, values)
-    record_images(tx, session.id, message_id, inbound.attachments)
+    if is_kept:
+        record_images(tx, session.id, message_id, inbound.attachments)
     if not inbound.author.is_bot:
         touch_session(tx, session.id, now)
     return message_id

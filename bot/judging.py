@@ -1,0 +1,102 @@
+"""What is to become of an inbound: a command, an answer, a notice, or nothing. Decides; does nothing about it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.chat import Inbound, InboundKind
+from bot.commands.command import Command, Desk
+from bot.commands.help import START
+from bot.commands.parse import Parsed, find_spec, near_commands
+from bot.gate import LoopGuard, should_answer
+from bot.opening import persona_for
+from bot.overrides import SessionSettings
+from bot.quota import Admission
+from bot.store.tables import MessageKind
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CommandLine:
+    """A command that an inbound names, however it was given: its options are to be read for text, a table for menus."""
+
+    command: Command
+    options: Parsed | Mapping[str, str]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What is to become of an inbound."""
+
+    addressed: bool = False
+    kind: MessageKind = MessageKind.SAID
+    """A command is one also when it is none of ours, or no longer: it reaches no prompt."""
+    command: CommandLine | None = None
+    notice: str | None = None
+    """A catalogue message that tells why nothing will happen."""
+    near: str = ""
+    """The fact of that name in the notice: what may have been meant."""
+
+    @property
+    def is_contact(self) -> bool:
+        """Whether somebody turns to the bot and gets something."""
+        return self.addressed or self.command is not None
+
+    @property
+    def is_start(self) -> bool:
+        """Whether it is /start, which asks for a first contact and for nothing else."""
+        return self.command is not None and self.command.command.spec.path == START
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """Decides, by the same rules for every way in (X02)."""
+
+    desk: Desk
+    loop_guard: LoopGuard
+    rng: random.Random
+
+    def judge(self, inbound: Inbound, settings: SessionSettings, *, is_private: bool) -> Verdict:
+        """What becomes of a message, command or button that is heard for the first time."""
+        line = self.command_line(inbound)
+        if line is not None:
+            return Verdict(kind=MessageKind.COMMAND, command=line)
+        if inbound.kind is not InboundKind.MESSAGE:
+            return Verdict(kind=MessageKind.COMMAND, notice="command-gone")
+        if inbound.text.startswith("/") and inbound.channel.is_dm and inbound.text[1:2].isalpha():
+            return self._unknown_command(inbound)
+        self.loop_guard.hears(inbound)
+        persona = persona_for(self.desk.library, settings.values.persona)
+        names = (persona.name, persona.card.name) if persona else ()
+        is_called = should_answer(inbound, settings.values, names, self.rng, is_private=is_private)
+        if not is_called or not self.loop_guard.allows(inbound):
+            return Verdict()
+        match self.desk.admit(inbound.author.key, settings):
+            case Admission.ADMITTED:
+                return Verdict(addressed=True)
+            case Admission.NOTICE:
+                return Verdict(notice="quota-exceeded")
+            case Admission.SILENT:
+                return Verdict()
+
+    def _unknown_command(self, inbound: Inbound) -> Verdict:
+        specs = [command.spec for command in self.desk.commands()]
+        near = ", ".join(near_commands(inbound.text[1:], specs, self.desk.names))
+        return Verdict(kind=MessageKind.COMMAND, notice="command-meant" if near else "command-unknown", near=near)
+
+    def command_line(self, inbound: Inbound) -> CommandLine | None:
+        """The command of ours that an inbound names."""
+        by_path = {command.spec.path: command for command in self.desk.commands()}
+        if inbound.command is not None:
+            command = by_path.get(inbound.command.path)
+            return CommandLine(command=command, options=inbound.command.options) if command else None
+        if inbound.author.is_bot:
+            return None
+        is_meant = inbound.mentions_me or not inbound.commands_need_mention
+        is_text_command = inbound.kind is InboundKind.MESSAGE and is_meant and inbound.text.startswith("/")
+        if not is_text_command and inbound.kind is not InboundKind.BUTTON:
+            return None
+        specs = [command.spec for command in by_path.values()]
+        parsed = find_spec(inbound.text.removeprefix("/"), specs, self.desk.names)
+        return CommandLine(command=by_path[parsed.spec.path], options=parsed) if parsed else None

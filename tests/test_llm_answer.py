@@ -79,7 +79,16 @@ async def test_a_server_that_counts_nothing_leaves_the_usage_open() -> None:
 
 
 @pytest.mark.parametrize(
-    "reason", ["content_filter", "SAFETY", "PROHIBITED_CONTENT", "RECITATION", "Blocklist", "refusal"]
+    "reason",
+    [
+        "content_filter",
+        "content_filter: PROHIBITED_CONTENT",
+        "SAFETY",
+        "PROHIBITED_CONTENT",
+        "RECITATION",
+        "Blocklist",
+        "refusal",
+    ],
 )
 async def test_L12_a_declined_answer_is_no_fault_and_not_tried_again(reason: str) -> None:
     async with bench(Stream([chunk(None, finish=reason), DONE])) as it:
@@ -94,6 +103,8 @@ async def test_L12_a_declined_answer_is_no_fault_and_not_tried_again(reason: str
             400, "The response was filtered due to the prompt triggering Azure's content management policy."
         ),
         errors.openai_error(400, "Blocked", code="content_filter"),
+        errors.openai_error(400, "Invalid prompt: flagged as potentially violating our usage policy."),
+        errors.openai_error(400, "Content Exists Risk", code="invalid_request_error"),
         Refuse(status=400, body={"error": {"code": "data_inspection_failed", "message": "inappropriate content"}}),
         Stream([{"error": {"message": "flagged", "code": "content_policy_violation"}}]),
         Plain(body={"choices": [{"index": 0, "message": None, "finish_reason": "content_filter"}]}),
@@ -118,6 +129,7 @@ async def test_a_refusal_in_words_of_the_provider_is_not_an_answer() -> None:
         {"error": {"message": "upstream died", "code": 502}, "choices": [{"delta": {}, "finish_reason": "error"}]},
         {"choices": [{"index": 0, "delta": {}, "finish_reason": "error"}]},
         {"choices": [{"index": 0, "delta": {}, "error": {"message": "upstream died"}}]},
+        {"object": "error", "message": "upstream died", "type": "InternalServerError", "code": 500},
         Cut(),
         Raw(b'data: {"choices": [{"del\n\n'),
         Raw(b"data: 42\n\n"),
@@ -207,6 +219,28 @@ async def test_L11_tool_calls_without_index_or_id_are_put_together(
     assert [(call.name, call.arguments) for call in completion.tool_calls] == calls
     assert completion.finish is Finish.TOOL_CALLS
     assert len({call.id for call in completion.tool_calls if call.id}) == len(calls)
+
+
+async def test_L19_what_stands_beside_a_call_is_kept_with_it() -> None:
+    part = {"index": 0, "id": "a", "function": {"name": "clock", "arguments": "{}"}, "extra_content": {"sign": "x"}}
+    async with bench(Stream([chunk({"tool_calls": [part]}), chunk({}, finish="stop"), DONE])) as it:
+        _, completion = await it.ask(asks(tools=(CLOCK,)))
+    assert [call.extra for call in completion.tool_calls] == ['{"sign": "x"}']
+
+
+async def test_L11_calls_with_one_id_between_them_get_ids_of_their_own() -> None:
+    same = [{"index": place, "id": "call_0", "function": {"name": "clock", "arguments": "{}"}} for place in (0, 1)]
+    async with bench(Stream([chunk({"tool_calls": same}), chunk({}, finish="tool_calls"), DONE])) as it:
+        _, completion = await it.ask(asks(tools=(CLOCK,)))
+    first, second = completion.tool_calls
+    assert (first.id, second.id == first.id) == ("call_0", False)
+
+
+async def test_events_without_data_are_no_chunks() -> None:
+    pulse = Raw(b"retry: 3000\n\nid: 7\n\n: still here\n\nevent: ping\n\n\n")
+    async with bench(Stream([pulse, *said("Hi"), pulse, *said("!"), chunk({}, finish="stop"), DONE])) as it:
+        assert (await it.ask(asks()))[1].text == "Hi!"
+    assert len(it.openai.requests) == 1
 
 
 async def test_content_in_typed_parts_is_read() -> None:

@@ -160,8 +160,8 @@ async def test_a_tool_call_comes_in_pieces_and_its_round_is_replayed() -> None:
                 {"id": "b", "type": "function", "function": {"name": "clock", "arguments": "{}"}},
             ],
         },
-        {"role": "tool", "content": "noon", "tool_call_id": "a"},
-        {"role": "tool", "content": "noon", "tool_call_id": "b"},
+        {"role": "tool", "content": "noon", "name": "clock", "tool_call_id": "a"},
+        {"role": "tool", "content": "noon", "name": "clock", "tool_call_id": "b"},
     ]
 
 

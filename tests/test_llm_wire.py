@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from bot.llm.model import Image, ModelMessage, ModelRequest
+from bot.llm.model import Image, ModelMessage, ModelRequest, ToolCall
 from bot.llm.quirks import HABITS, Quirk, quirk_for
 from bot.llm.refusals import read_refusal
-from bot.llm.wire import IMAGE_NOTE, OPENING_NOTE, chat_body
+from bot.llm.wire import IMAGE_NOTE, OPENING_NOTE, SILENCE, chat_body
 from tests.emulators.openai.harness import CALL, EVERYTHING, assistant, system, tool, user
 
 
@@ -140,3 +141,34 @@ def test_L10_arguments_go_back_as_a_json_object_whatever_came(came: str, sent: s
     messages = (user("weather?"), assistant("", replace(CALL, arguments=came)), tool("no", "c1"))
     body = body_of(ModelRequest(model="m", messages=messages, max_output_tokens=9))
     assert body["messages"][1]["tool_calls"][0]["function"]["arguments"] == sent
+
+
+def test_a_call_and_its_result_keep_one_id_whatever_form_the_server_wants() -> None:
+    calls = (
+        ToolCall(id="call_1f", name="clock", arguments="{}"),
+        ToolCall(id="abcdEF123", name="clock", arguments="{}"),
+    )
+    said = (user("Hi"), assistant("", *calls), *(tool("noon", call.id) for call in calls))
+    request = ModelRequest(model="m", messages=said, max_output_tokens=9)
+    _, asked, first, second = body_of(request, Quirk.PLAIN_CALL_IDS)["messages"]
+    sent = [call["id"] for call in asked["tool_calls"]]
+    assert sent == [first["tool_call_id"], second["tool_call_id"]]
+    assert (sent[1], re.fullmatch("[a-zA-Z0-9]{9}", sent[0]) is not None) == ("abcdEF123", True)
+
+
+def test_L06_somebody_answers_the_results_of_tools_before_the_next_question() -> None:
+    said = (user("Hi"), assistant("", CALL), tool("noon", "c1"), user("Well?"))
+    request = ModelRequest(model="m", messages=said, max_output_tokens=9)
+    assert [one["role"] for one in body_of(request)["messages"]] == ["user", "assistant", "tool", "user"]
+    mended = body_of(request, Quirk.ALTERNATING)["messages"]
+    assert [one["role"] for one in mended] == ["user", "assistant", "tool", "assistant", "user"]
+    assert mended[3]["content"] == SILENCE
+
+
+def test_L19_what_a_server_put_beside_a_call_goes_back_beside_it() -> None:
+    signed = replace(CALL, extra='{"google": {"thought_signature": "c2ln"}}')
+    request = ModelRequest(
+        model="m", messages=(user("Hi"), assistant("", signed), tool("noon", "c1")), max_output_tokens=9
+    )
+    (call,) = body_of(request)["messages"][1]["tool_calls"]
+    assert call["extra_content"] == {"google": {"thought_signature": "c2ln"}}

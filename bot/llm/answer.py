@@ -5,12 +5,16 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import Any
 
 from bot.llm.model import Completion, Finish, ToolCall, Usage
 from bot.llm.reasoning import ReasoningFilter
 
 Json = Mapping[str, Any]
+
+EXTRA_FIELD = "extra_content"
+"""Where servers put beside a tool call what must come back with it, such as the signature of a thought."""
 
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Where servers put reasoning that they split off themselves."""
@@ -43,6 +47,7 @@ class _Call:
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+        self.extra: object = None
 
 
 class Answer:
@@ -68,8 +73,8 @@ class Answer:
         """
         if not isinstance(chunk, Mapping):
             raise BrokenAnswer(f"a chunk that is no object: {str(chunk)[:80]}")
-        if chunk.get("error"):
-            raise BrokenAnswer(chunk["error"])
+        if chunk.get("error") or chunk.get("object") == "error":
+            raise BrokenAnswer(chunk.get("error") or chunk)
         try:
             choice = next(iter(chunk.get("choices") or ()), None) or {}
             self._count(chunk.get("usage") or choice.get("usage") or (chunk.get("x_groq") or {}).get("usage"))
@@ -84,11 +89,7 @@ class Answer:
 
     def completion(self, *, first_token_ms: int, total_ms: int) -> Completion:
         """The answer as a whole."""
-        calls = tuple(
-            ToolCall(id=call.id or f"call_{secrets.token_hex(8)}", name=call.name, arguments="".join(call.arguments))
-            for call in self._calls
-            if call.name
-        )
+        calls = self._finished_calls()
         return Completion(
             text=self.speech.text,
             finish=self._finish(bool(calls)),
@@ -99,6 +100,15 @@ class Answer:
             total_ms=total_ms,
             replaces_deltas=self.speech.retracted,
         )
+
+    def _finished_calls(self) -> tuple[ToolCall, ...]:
+        """All calls that have a name, each with an id of its own, which some servers leave to us (L11)."""
+        calls: dict[str, ToolCall] = {}
+        for call in filter(attrgetter("name"), self._calls):
+            call_id = call.id if call.id and call.id not in calls else _new_id()
+            extra = json.dumps(call.extra) if call.extra else ""
+            calls[call_id] = ToolCall(id=call_id, name=call.name, arguments="".join(call.arguments), extra=extra)
+        return tuple(calls.values())
 
     def _finish(self, has_calls: bool) -> Finish:
         if self._refused:
@@ -112,9 +122,10 @@ class Answer:
             raise BrokenAnswer(choice["error"])
         reason = choice.get("finish_reason")
         if reason and isinstance(reason, str):  # "" means none (L22)
-            if reason.lower() == "error":
+            kind = reason.lower().partition(":")[0]  # "content_filter: PROHIBITED_CONTENT"
+            if kind == "error":
                 raise BrokenAnswer("the server ended the answer with an error")
-            self.finish = _FINISHES.get(reason.lower(), Finish.INCOMPLETE)
+            self.finish = _FINISHES.get(kind, Finish.INCOMPLETE)
 
     def _hear(self, delta: Json) -> str:
         visible: list[str] = []
@@ -147,6 +158,7 @@ class Answer:
         call = self._find_call(delta.get("index"), str(delta.get("id") or ""), str(function.get("name") or ""))
         call.id = call.id or str(delta.get("id") or "")
         call.name = call.name or str(function.get("name") or "")
+        call.extra = delta.get(EXTRA_FIELD) or call.extra
         arguments = function.get("arguments")
         if arguments:
             call.arguments.append(arguments if isinstance(arguments, str) else json.dumps(arguments))
@@ -174,6 +186,11 @@ class Answer:
                 output_tokens=_tokens(usage, "completion_tokens"),
                 reasoning_tokens=_tokens(output, "reasoning_tokens"),
             )
+
+
+def _new_id() -> str:
+    # Nine letters and digits are an id for every server that is known.
+    return secrets.token_hex(5)[:9]
 
 
 def _parts(content: object) -> list[tuple[str, str]]:

@@ -37,6 +37,8 @@ class ToolCall:
     id: str
     name: str
     arguments: str
+    extra: str = ""
+    """What the server put beside the call, as JSON: it wants it back with the call, within one tool round (L19)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,6 +13,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Any
 
+from bot.llm.answer import EXTRA_FIELD
 from bot.llm.refusals import Refusal
 
 Body = Mapping[str, Any]
@@ -54,6 +55,8 @@ class Quirk(StrEnum):
     """Reasoning must not be sent back (L19)."""
     NO_BARE_TOOL_ROUNDS = "no_bare_tool_rounds"
     """Tool rounds only with the reasoning that led to them: those of the past, which lack it, go as text (L27)."""
+    PLAIN_CALL_IDS = "plain_call_ids"
+    """Ids of tool calls have nine letters and digits."""
     THINKS_UNOPENED = "thinks_unopened"
     """Starts inside its reasoning and writes only the closing tag (L03): hold the answer until that is settled."""
     NEEDS_ROOM = "needs_room"
@@ -183,6 +186,8 @@ SAMPLING = frozenset(
 THINKING = frozenset(("reasoning_effort", "chat_template_kwargs", "enable_thinking", "think", "thinking", "reasoning"))
 """Every parameter in use that switches reasoning."""
 
+PLAIN_CALL_ID = re.compile(r"[a-zA-Z0-9]{9}")
+
 API_KEYS = SAMPLING | THINKING | frozenset(
     ("model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "stop", "tools",
      "tool_choice", "parallel_tool_calls", "response_format")
@@ -241,21 +246,29 @@ def _has_several_images(body: Body) -> bool:
 
 
 def _has_bare_tool_rounds(body: Body) -> bool:
-    calls = [message for message in body["messages"] if message.get("tool_calls")]
-    return any(not message.get("reasoning_content") and not message.get("reasoning") for message in calls)
+    rounds = [message for message in body["messages"] if message.get("tool_calls")]
+    return not all(
+        one.get("reasoning_content") or one.get("reasoning") or any(EXTRA_FIELD in call for call in one["tool_calls"])
+        for one in rounds
+    )
+
+
+def _has_odd_call_ids(body: Body) -> bool:
+    calls = [call for message in body["messages"] for call in message.get("tool_calls", ())]
+    return not all(PLAIN_CALL_ID.fullmatch(call["id"]) for call in calls)
 
 
 def _alternates_not(body: Body) -> bool:
     roles = [message["role"] for message in body["messages"]]
     rest = roles[1:] if roles[:1] == ["system"] else roles
-    repeats = any(one == other and one != "tool" for one, other in pairwise(rest))
+    repeats = any(one == other != "tool" or (one, other) == ("tool", "user") for one, other in pairwise(rest))
     return repeats or "system" in rest or rest[:1] == ["assistant"]
 
 
 # How servers refuse, in their words; the first rule that fits speaks. Sources: the issue trackers of the servers.
 _RULES = (
     _Rule(quirk=Quirk.ALTERNATING, sent=_alternates_not, words=r"alternat|system message must be (?:at the|first)|"
-          r"(?:first|last) message must|roles? .{0,20}in a row"),
+          r"(?:first|last) message must|first message to be|roles? .{0,20}in a row|successive|unexpected role"),
     _Rule(quirk=Quirk.NO_SYSTEM, sent=_has_system, words=r"system (?:role|prompt|message|instruction)s?.{0,20}not|"
           r"(?:not|n't) support .?(?:the )?system|developer instruction is not|"
           r"only user(?:,| and) assistant(?: and tool)? roles|alternat"),
@@ -265,6 +278,7 @@ _RULES = (
           r"support (?:image|vision)|image input|multimodal|mmproj|at most 0 image|content must be a string|image_url"),
     _Rule(quirk=Quirk.NO_BARE_TOOL_ROUNDS, sent=_has_bare_tool_rounds, words=r"reasoning_content.{0,60}passed back|"
           r"reasoning_content is (?:missing|required)|missing.{0,30}(?:reasoning_content|thought_?signature)"),
+    _Rule(quirk=Quirk.PLAIN_CALL_IDS, sent=_has_odd_call_ids, words=r"tool call id.{0,80}length of 9"),
     _Rule(quirk=Quirk.NO_TOOLS, sent=_has("tools"), keys=("tools", "tool_choice"), words=r"support (?:tool|function)|"
           r"tools? .{0,40}(?:requires?|not supported)|function calling is not"),
     _Rule(quirk=Quirk.NO_THINKING, sent=_has(*THINKING), keys=tuple(THINKING),

@@ -62,7 +62,8 @@ _OVERFLOWS = tuple(
 )
 
 _FILTERED = re.compile(r"content[_ ]?filter|content management policy|responsible ?ai|data_inspection_failed|"
-                       r"content_policy|prohibited_content|\bmoderation\b|sensitive_words", re.IGNORECASE)  # fmt: skip
+                       r"content_policy|prohibited_content|\bmoderation\b|sensitive_words|content exists risk|"
+                       r"invalid_prompt|violating our usage policy", re.IGNORECASE)  # fmt: skip
 
 # Faults that pass by themselves; 520 to 524 are those of a well-known proxy, 529 is Anthropic's overload.
 _PASSING = frozenset((408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529))

@@ -8,11 +8,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from hashlib import blake2s
 from itertools import takewhile
 from typing import Any
 
+from bot.llm.answer import EXTRA_FIELD
 from bot.llm.model import ModelMessage, ModelRequest, Role, ToolCall, ToolSpec
-from bot.llm.quirks import API_KEYS, SAMPLING, Quirk
+from bot.llm.quirks import API_KEYS, PLAIN_CALL_ID, SAMPLING, Quirk
 
 NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What the API takes as the name of a message (L17)."""
@@ -23,6 +25,8 @@ MOST_STOPS = 4
 IMAGE_NOTE = "[an image that you cannot see]"
 OPENING_NOTE = "(The conversation begins.)"
 """Stands before a greeting where a user must speak first."""
+SILENCE = "…"
+"""Stands for an answer that never came, where one must follow the results of tools."""
 
 SCHEMA_NOTE = "Answer with one JSON object and nothing else. It must fit this JSON schema: "
 
@@ -136,18 +140,30 @@ def _with_reasoning_of_this_turn(messages: Sequence[ModelMessage]) -> list[Model
 def _message(message: ModelMessage, quirks: frozenset[Quirk], replay_field: str | None) -> dict[str, Any]:
     """Only the keys that the API knows (L25)."""
     entry: dict[str, Any] = {"role": message.role.value, "content": _content(message, quirks)}
-    if message.role is Role.USER and Quirk.NO_NAME not in quirks and NAME_PATTERN.fullmatch(message.name or ""):
+    # The name of a tool beside its result is needed by some servers and refused by none that is known.
+    is_named = message.role in (Role.USER, Role.TOOL) and NAME_PATTERN.fullmatch(message.name or "")
+    if is_named and Quirk.NO_NAME not in quirks:
         entry["name"] = message.name
     if message.tool_call_id is not None:
-        entry["tool_call_id"] = message.tool_call_id
+        entry["tool_call_id"] = _call_id(message.tool_call_id, quirks)
     if message.tool_calls:
-        entry["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _arguments(call)}}
-            for call in message.tool_calls
-        ]
+        entry["tool_calls"] = [_tool_call(call, quirks) for call in message.tool_calls]
         if replay_field and message.reasoning:
             entry[replay_field] = message.reasoning
     return entry
+
+
+def _tool_call(call: ToolCall, quirks: frozenset[Quirk]) -> dict[str, Any]:
+    function = {"name": call.name, "arguments": _arguments(call)}
+    entry = {"id": _call_id(call.id, quirks), "type": "function", "function": function}
+    return {**entry, EXTRA_FIELD: json.loads(call.extra)} if call.extra else entry
+
+
+def _call_id(call_id: str, quirks: frozenset[Quirk]) -> str:
+    """The same for a call and its result, in every request."""
+    if Quirk.PLAIN_CALL_IDS not in quirks or PLAIN_CALL_ID.fullmatch(call_id):
+        return call_id
+    return blake2s(call_id.encode()).hexdigest()[:9]
 
 
 def _arguments(call: ToolCall) -> str:
@@ -198,7 +214,7 @@ def _without_bare_tool_rounds(messages: Iterable[ModelMessage], replay_field: st
     is_bare = False
     for message in messages:
         if message.tool_calls:
-            is_bare = not (message.reasoning and replay_field)
+            is_bare = not (message.reasoning and replay_field) and not any(call.extra for call in message.tool_calls)
         is_round = message.role is Role.TOOL or bool(message.tool_calls)
         plain += _without_tools([message]) if is_round and is_bare else [message]
     return plain
@@ -225,6 +241,8 @@ def _alternating(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
             message = replace(message, role=Role.USER)  # noqa: PLW2901 -- the same message in another role
         if message.role is Role.ASSISTANT and only_system_before:
             turns.append(ModelMessage(role=Role.USER, text=OPENING_NOTE))
+        if message.role is Role.USER and turns and turns[-1].role is Role.TOOL:
+            turns.append(ModelMessage(role=Role.ASSISTANT, text=SILENCE))
         if turns and turns[-1].role is message.role is not Role.TOOL and not turns[-1].tool_calls:
             turns[-1] = _merged(turns[-1], message)
         else:

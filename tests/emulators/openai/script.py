@@ -155,9 +155,9 @@ class Say:
             yield Wait(self.gate)
         if self.first_token_seconds:
             yield Pause(self.first_token_seconds)
-        for thought in _pieces(self.reasoning):
+        for thought in pieces(self.reasoning):
             yield chunk({self.reasoning_field: thought})
-        for number, piece in enumerate(_pieces(self.text)):
+        for number, piece in enumerate(pieces(self.text)):
             if number and self.chunk_seconds:
                 yield Pause(self.chunk_seconds)
             yield chunk({"content": piece})
@@ -271,7 +271,8 @@ def _envelope(kind: str = "chat.completion.chunk") -> Json:
     return {"id": "chatcmpl-1", "object": kind, "created": 1, "model": "scripted"}
 
 
-def _pieces(text: str | Sequence[str]) -> list[str]:
+def pieces(text: str | Sequence[str]) -> list[str]:
+    """How a text is streamed: word by word, or as it was cut."""
     return re.findall(r"\s*\S+\s*|\s+", text) if isinstance(text, str) else list(text)
 
 

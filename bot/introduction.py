@@ -1,4 +1,4 @@
-"""What a group is told at its first contact, once: the persona's greeting, what the bot is, and how not to be remembered.
+"""What a group is told at its first contact, once: the persona's greeting, what the bot is, how not to be remembered.
 
 The greeting is a reply of the conversation. What follows it is said by the bot for itself, and no prompt reads it.
 """

@@ -22,7 +22,7 @@ from bot.gate import AccessPolicy
 from bot.heard import heard_text
 from bot.introduction import Introducer, Introduction
 from bot.judging import CommandLine, Judge, Verdict
-from bot.opening import persona_for, persona_id_for
+from bot.opening import persona_id_for
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, fold
 from bot.quota import Admission, Quota

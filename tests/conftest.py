@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from bot.prompt.tokens import TokenCounter
 from bot.settings import Settings
 from bot.store import schema
 from bot.store.database import Database
-from bot.testing import NOW, FakeAdapter, ScriptedModel
+from bot.testing import NOW, FakeAdapter, ScriptedModel, make_channel
 
 MakeApp = Callable[..., Awaitable[App]]
 
@@ -44,10 +46,18 @@ def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def database_url(migrated_database: Path, tmp_path: Path) -> str:
-    """A fresh copy of the migrated database."""
+    """A fresh copy of the migrated database. The bot has introduced itself where `make_channel` is."""
     path = tmp_path / "familiar.db"
     shutil.copy(migrated_database, path)
+    know_the_bot(path, make_channel().place_key)
     return f"sqlite:///{path}"
+
+
+def know_the_bot(database: Path, *place_keys: str) -> None:
+    """Let the bot have introduced itself in some places, so that a test sees only what is said next."""
+    with closing(sqlite3.connect(database)) as connection, connection:
+        rows = [(key, NOW.replace(tzinfo=None).isoformat(" ")) for key in place_keys]
+        connection.executemany("INSERT INTO introduction (place_key, said_at) VALUES (?, ?)", rows)
 
 
 @pytest.fixture

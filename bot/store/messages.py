@@ -18,7 +18,6 @@ from bot.store.sessions import SessionRow, touch_session
 from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, messages, sent_parts, sessions
 from bot.store.window import LIVE
 
-
 NOT_KEPT = 0
 """In place of the id of a message that was not recorded."""
 

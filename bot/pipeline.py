@@ -315,6 +315,8 @@ def unanswered_requests(rows: Sequence[messages.Unanswered]) -> list[TurnRequest
             author_key=row.author_key,
             message_id=row.message_id,
             reply_to=row.platform_message_id,
+            locale=row.author_locale,
+            author_is_bot=row.author_is_bot,
         )
         for row in rows
     ]

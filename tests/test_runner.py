@@ -13,9 +13,9 @@ from sqlalchemy import text
 
 from adapters.pacing import PacedReply, Uncertain, Unreachable, Wait
 from bot.app import App
-from bot.chat import BeforeSend, ChannelRef, PartShown, ReplyStream
+from bot.chat import Author, BeforeSend, ChannelRef, PartShown, ReplyStream
 from bot.dispatch import TurnRequest
-from bot.llm.model import ModelError, ModelRequest
+from bot.llm.model import ModelError, ModelRequest, ModelUnreachable
 from bot.store.database import Tx
 from bot.tasks import Tasks
 from bot.testing import FakeAdapter, FakeReply, Reply, ScriptedModel, make_author, make_inbound
@@ -222,3 +222,27 @@ async def test_S13_what_a_platform_kept_waiting_until_the_process_ended_is_answe
     app = await make_app(adapter=after, persona="none", model=ScriptedModel(["once"]))
     await app.dispatcher.idle()
     assert after.texts == answered
+
+
+@pytest.mark.parametrize(
+    ("author", "language", "told_in"),
+    [
+        (make_author("Wei", locale="zh"), "auto", "zh"),
+        (make_author("Wei", locale="zh"), "en", "en"),
+        (make_author("Robo", is_bot=True), "auto", None),
+    ],
+)
+async def test_D07_after_a_restart_people_are_told_in_their_language_and_bots_of_no_failure(
+    make_app: MakeApp, author: Author, language: str, told_in: str | None
+) -> None:
+    settings: dict[str, Any] = {"persona": "none", "bots": {"answer": True}, "language": language}
+    never = ScriptedModel([Reply(text="", hold=asyncio.Event())])
+    app = await make_app(model=never, **settings)
+    await app.pipeline.deliver(make_inbound("hello?", channel=GROUP, author=author, mentions_me=True))
+    await never.wait_for(1)
+    await app.close()
+    adapter, failing = FakeAdapter(), ScriptedModel([Reply(text="", error=ModelUnreachable("test/scripted", "gone"))])
+    app = await make_app(adapter=adapter, model=failing, **settings)
+    await app.dispatcher.idle()
+    assert len(failing.requests) == 1
+    assert adapter.texts == ([app.core.catalogue.text("model-unreachable", told_in)] if told_in else [])

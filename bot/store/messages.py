@@ -97,6 +97,8 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "tokens": new.tokens,
         "reply_to": inbound.reply_to.message_id if inbound.reply_to else None,
         "quote": first_quote(tx, session.id, inbound),
+        "author_locale": inbound.author.locale,
+        "author_is_bot": inbound.author.is_bot,
     }
     if new.kind is MessageKind.SAID and not session.channel.is_dm:
         values["author_name"] = name_in_lines(tx, session.id, inbound.author)
@@ -190,12 +192,21 @@ class Unanswered:
     session_id: int
     message_id: int
     author_key: str
+    author_locale: str | None
+    author_is_bot: bool
     platform_message_id: str | None
 
 
 def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
     """Addressed messages without an answer that are young enough to be answered after a restart, oldest first."""
-    columns = (messages.c.session_id, messages.c.id, messages.c.author_key, messages.c.platform_message_id)
+    columns = (
+        messages.c.session_id,
+        messages.c.id.label("message_id"),
+        messages.c.author_key,
+        messages.c.author_locale,
+        messages.c.author_is_bot,
+        messages.c.platform_message_id,
+    )
     rows = tx.execute(
         select(sessions.c.platform, *columns)
         .join(sessions, sessions.c.id == messages.c.session_id)
@@ -205,13 +216,5 @@ def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
             messages.c.sent_at >= now - within,
         )
     )
-    return [
-        Unanswered(
-            platform=row.platform,
-            session_id=row.session_id,
-            message_id=row.id,
-            author_key=row.author_key,
-            platform_message_id=row.platform_message_id,
-        )
-        for row in sorted(rows, key=lambda row: row.id)  # sorting in SQL would walk the whole table in its order
-    ]
+    # Sorting in SQL would walk the whole table in its order.
+    return [Unanswered(**row._mapping) for row in sorted(rows, key=lambda row: row.message_id)]

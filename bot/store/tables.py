@@ -180,6 +180,8 @@ class Message(SQLModel, table=True):
     visibility: str
     author_key: str | None = Field(default=None, index=True)
     author_name: str = ""
+    author_locale: str | None = None
+    author_is_bot: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default="0"))
     persona_id: str | None = None
     kind: str
     text: str = Field(default="", sa_column=Column(Text, nullable=False))

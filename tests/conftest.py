@@ -23,6 +23,8 @@ from bot.store import schema
 from bot.store.database import Database
 from bot.testing import NOW, FakeAdapter, ScriptedModel, make_channel
 
+pytest.register_assert_rewrite("tests.conversations")
+
 MakeApp = Callable[..., Awaitable[App]]
 
 

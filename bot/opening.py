@@ -9,7 +9,7 @@ from datetime import datetime
 from bot.dispatch import TurnRequest
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.directory import ModelDirectory
-from bot.overrides import Resolver, SessionSettings
+from bot.overrides import Resolver, SessionSettings, Source
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
 from bot.prompt.pruning import choose_images
 from bot.prompt.tokens import ModelTokens
@@ -103,7 +103,7 @@ class TurnOpener:
 
     def _turn(self, tx: Tx, read: _Read, asker: Asker, *, continues: bool = False) -> Turn:
         persona = self._library.get(read.persona_id)
-        model = self._models.effective(read.settings.values.model)
+        model = model_in_force(self._models, read.settings).name
         limits = self._catalogue.limits(model)
         size = min(filter(None, (limits.context_window, read.settings.values.context_tokens)))
         reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
@@ -169,6 +169,29 @@ def _images(tx: Tx, history: Sequence[WindowRow], burst: Sequence[int], cuts: Cu
     said = [row.id for row in history if row.kind is MessageKind.SAID]
     found = images.find_images(tx, said[-IMAGE_REACH:])
     return tuple(images.read_images(tx, choose_images(found, burst, cuts.images))) if found else ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelInForce:
+    """The model that answers where some settings hold, by its full name, and where that was decided."""
+
+    name: str
+    source: Source
+    lost: str | None
+    """The model that was chosen there, if its server is no longer configured and `name` answers in its place."""
+
+
+def model_in_force(models: ModelDirectory, settings: SessionSettings) -> ModelInForce:
+    """Of the models that were chosen, the nearest one whose server is there; the default one otherwise."""
+    lost = None
+    for source, chosen in settings.chain.get("model", ()):
+        # What was chosen in a chat is kept as a full name; what .env says may be a bare one with a slash in it.
+        is_full = source in (Source.SESSION, Source.PARENT, Source.PLACE)
+        if not (is_full and models.is_gone(chosen)):
+            return ModelInForce(name=models.effective(chosen), source=source, lost=lost)
+        lost = lost or chosen
+    default = settings.values.model if lost is None else ""
+    return ModelInForce(name=models.effective(default), source=Source.DEFAULT, lost=lost)
 
 
 def persona_for(library: PersonaLibrary, configured: str) -> Persona | None:

@@ -22,11 +22,11 @@ from bot.gate import AccessPolicy
 from bot.heard import heard_text
 from bot.introduction import Introducer, Introduction
 from bot.judging import CommandLine, Judge, Verdict
+from bot.lost import Lost, take_news_of_lost
 from bot.opening import persona_id_for
 from bot.overrides import SessionSettings
-from bot.personas.library import NO_PERSONA, fold
 from bot.quota import Admission, Quota
-from bot.store import conversations, ledger, messages, reposts, sessions
+from bot.store import conversations, messages, reposts, sessions
 from bot.store.database import Database, Tx
 from bot.store.messages import Known, NewMessage
 from bot.store.people import wants_privacy
@@ -48,8 +48,8 @@ class _Heard:
     """Who is answered: of a message that was posted again (D08), whoever wrote it."""
     introduction: Introduction | None
     """What this first contact makes the bot tell here."""
-    lost_persona: str | None
-    """A persona that was chosen here and whose card is gone, when nobody has been told yet."""
+    lost: tuple[Lost, ...]
+    """What was chosen here and is gone, when nobody has been told yet."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,8 +114,8 @@ class Pipeline:
         elif heard.verdict.command is not None:
             await self._run_command(heard, heard.verdict.command, inbound)
         elif heard.verdict.addressed:
-            if heard.lost_persona is not None:
-                await self._tell_lost_persona(heard, heard.lost_persona, inbound)
+            for lost in heard.lost:
+                await self._tell_lost(heard, lost, inbound)
             self._request_turn(heard, inbound)
 
     async def _migrate(self, inbound: Inbound) -> None:
@@ -187,24 +187,15 @@ class Pipeline:
             message_id=message_id,
             author_key=original.author_key if original else inbound.author.key,
             introduction=introduction,
-            lost_persona=self._lost_persona(tx, session, settings) if verdict.addressed else None,
+            lost=self._lost(tx, session, settings) if verdict.addressed else (),
         )
 
-    def _lost_persona(self, tx: Tx, session: SessionRow, settings: SessionSettings) -> str | None:
-        """A chosen persona that is gone, once per session (DESIGN 6): the default one speaks in its place."""
-        chosen = settings.values.persona
-        if not chosen or fold(chosen) == NO_PERSONA or self.desk.library.find(chosen) is not None:
-            return None
-        told = f"persona-gone:{session.channel.session_key}"
-        if ledger.recall(tx, told) == chosen:
-            return None
-        ledger.remember(tx, told, chosen)
-        return chosen
+    def _lost(self, tx: Tx, session: SessionRow, settings: SessionSettings) -> tuple[Lost, ...]:
+        return take_news_of_lost(tx, session, settings, self.desk.library, self.desk.models)
 
-    async def _tell_lost_persona(self, heard: _Heard, lost: str, inbound: Inbound) -> None:
-        persona = self.desk.library.get(heard.persona_id)
-        now = persona.name if persona else self._text(heard, inbound, "persona-none")
-        await self._say(inbound, Outbound(text=self._text(heard, inbound, "persona-gone", persona=lost, now=now)))
+    async def _tell_lost(self, heard: _Heard, lost: Lost, inbound: Inbound) -> None:
+        now = lost.now or self._text(heard, inbound, "persona-none")
+        await self._say(inbound, Outbound(text=self._text(heard, inbound, lost.notice, chosen=lost.chosen, now=now)))
 
     def _new_message(
         self, inbound: Inbound, verdict: Verdict, counted: Mapping[str, int], *, is_overheard: bool, is_private: bool

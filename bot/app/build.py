@@ -146,7 +146,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
     async def save(learned: LearnedQuirk) -> None:
         await core.db.run(ledger.save_quirk, learned, core.now())
 
-    async def drop(endpoint: str, model_name: str | None) -> None:
+    async def drop(endpoint: str, model_name: str) -> None:
         await core.db.run(ledger.drop_quirks, endpoint, model_name)
 
     learned: list[LearnedQuirk] = []
@@ -219,6 +219,8 @@ def _build_desk(
         limits=models.catalogue.limits,
         quota=Quota(_messages_per_minute(core.settings), time.monotonic),
         is_counted=_make_is_counted(core.settings, models),
+        learned=models.servers.learned,
+        forget=models.servers.forget,
         commands=lambda: commands,
     )
 

@@ -6,7 +6,7 @@ A command answers with an `Outbound`, or with `None` when it has answered itself
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -18,7 +18,9 @@ from bot.gate import AccessPolicy
 from bot.greeting import Greeter
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
+from bot.llm.quirks import Quirk
 from bot.locale import Catalogue
+from bot.opening import model_in_force
 from bot.overrides import Resolver, SessionSettings
 from bot.personas.library import PersonaLibrary
 from bot.quota import Admission, Quota
@@ -78,6 +80,10 @@ class Desk:
     quota: Quota
     is_counted: Callable[[str], bool]
     """Whether answers of a model, by its full name, count against the quota."""
+    learned: Callable[[str], Collection[Quirk]]
+    """What a model's server refused, or its answers showed, by its full name."""
+    forget: Callable[[str], Awaitable[None]]
+    """Forgets that, so that the next request tries everything again."""
     commands: Callable[[], Sequence[Command]]
 
     @property
@@ -120,7 +126,7 @@ class Desk:
 
     def admit(self, author_key: str, settings: SessionSettings) -> Admission:
         """Count an answer against its asker's limit, if it is the model in force there that counts (X10)."""
-        if not self.is_counted(self.models.effective(settings.values.model)):
+        if not self.is_counted(model_in_force(self.models, settings).name):
             return Admission.ADMITTED
         return self.quota.admit(author_key)
 

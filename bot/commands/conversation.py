@@ -11,6 +11,7 @@ from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.dispatch import Interruption, TurnRequest
 from bot.errors import UserError
+from bot.opening import model_in_force
 from bot.store import conversations, replies, sessions, window
 from bot.store.database import Tx
 from bot.store.replies import LastReply
@@ -127,7 +128,7 @@ async def status(call: Call, desk: Desk) -> Outbound:
         desk.text("status-persona", call.locale, persona=persona.name)
         if persona
         else desk.text("status-nobody", call.locale),
-        desk.text("status-model", call.locale, model=desk.models.effective(call.settings.values.model)),
+        desk.text("status-model", call.locale, model=model_in_force(desk.models, call.settings).name),
         desk.text("status-running", call.locale, waiting=waiting)
         if is_running
         else desk.text("status-idle", call.locale),

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from bot.commands.command import Call, Desk
 from bot.errors import UserError
+from bot.opening import model_in_force
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
 from bot.settings import MIN_BUDGET_TOKENS, PlaceKey, Trigger, output_reserve, place_keys, prompt_budget
@@ -62,7 +63,7 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
     """
     match key.name:
         case "model":
-            return await desk.models.resolve(typed, desk.models.effective(call.settings.values.model))
+            return await desk.models.resolve(typed, model_in_force(desk.models, call.settings).name)
         case "persona":
             persona = find_persona(desk.library, typed)
             return persona.id if persona else NO_PERSONA
@@ -148,7 +149,7 @@ def _demand_trigger(trigger: Trigger) -> None:
 
 
 def _demand_budget(settings: SessionSettings, desk: Desk) -> None:
-    limits = desk.limits(desk.models.effective(settings.values.model))
+    limits = desk.limits(model_in_force(desk.models, settings).name)
     window = min(filter(None, (limits.context_window, settings.values.context_tokens)))
     reserve = min(output_reserve(window, settings.values.max_output_tokens), limits.max_output_tokens or window)
     budget = prompt_budget(desk.settings, window, reserve)

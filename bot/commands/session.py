@@ -12,7 +12,7 @@ from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import ALL, NAME, find_key, read_value, shown
 from bot.commands.offers import suggest_for_reset, suggest_for_set
 from bot.errors import UserError
-from bot.opening import persona_for
+from bot.opening import model_in_force, persona_for
 from bot.overrides import SessionSettings, Source
 from bot.settings import place_keys
 
@@ -27,8 +27,9 @@ async def show_session(call: Call, desk: Desk) -> Outbound:
     """`/session`: who and what answers here, and every changed key with its whole chain."""
     settings = call.settings
     persona = persona_for(desk.library, settings.values.persona)
+    model = model_in_force(desk.models, settings)
     effective = {
-        "model": desk.models.effective(settings.values.model),
+        "model": model.name,
         "persona": persona.name if persona else desk.text("persona-none", call.locale),
         "thinking": shown(settings.values.thinking),
     }
@@ -36,6 +37,8 @@ async def show_session(call: Call, desk: Desk) -> Outbound:
         desk.text(f"session-{name}", call.locale, value=value, source=_source(settings, name, call, desk))
         for name, value in effective.items()
     ]
+    if model.lost is not None:
+        lines.insert(1, desk.text("model-lost", call.locale, chosen=model.lost))
     channel = call.inbound.channel
     name = call.session.label or channel.channel_name or channel.place_name
     heading = desk.text("session-named", call.locale, name=name) if name else desk.text("session-unnamed", call.locale)
@@ -60,7 +63,8 @@ def _value(value: object, call: Call, desk: Desk) -> str:
 
 
 def _source(settings: SessionSettings, key: str, call: Call, desk: Desk) -> str:
-    return desk.text(f"source-{settings.source(key).value}", call.locale)
+    source = model_in_force(desk.models, settings).source if key == "model" else settings.source(key)
+    return desk.text(f"source-{source.value}", call.locale)
 
 
 def _listed(lines: Sequence[str]) -> str:
@@ -148,7 +152,7 @@ def _effective(name: str, settings: SessionSettings, call: Call, desk: Desk) -> 
     """The value in force, an unset model or persona under the name of what is used then."""
     value: Any = settings.value(name)
     if name == "model":
-        value = desk.models.effective(value)
+        value = model_in_force(desk.models, settings).name
     elif name == "persona" and (persona := persona_for(desk.library, value)):
         value = persona.name
     return _value(value, call, desk)

@@ -152,6 +152,17 @@ class OpenAIModel:
             str(entry["id"]) for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict)
         )
 
+    def learned(self, model: str) -> frozenset[Quirk]:
+        """What the server of `provider/model` refused, or its answers showed; nothing where no such server is."""
+        provider, _, name = model.partition("/")
+        given = self._providers.get(provider)
+        return self._quirks.learned(given.endpoint, name) if given else frozenset()
+
+    async def forget(self, model: str) -> None:
+        """Forget that, so that the next request tries everything again."""
+        provider, _, name = model.partition("/")
+        await self._quirks.forget(self._providers[provider].endpoint, name)
+
     async def close(self) -> None:
         """Release all connections. A later call opens new ones."""
         connections, self._connections = self._connections, {}

@@ -58,6 +58,10 @@ class ModelDirectory:
             return configured
         return f"{self.default.partition('/')[0]}/{configured}"
 
+    def is_gone(self, full_name: str) -> bool:
+        """Whether a model that was once chosen by its full name belongs to a server that is no longer configured."""
+        return bool(full_name) and full_name.partition("/")[0] not in self.providers
+
     async def all_models(self) -> list[str]:
         """Every model that the configured servers offer now, by provider; servers that do not answer are left out."""
         listings = await asyncio.gather(*(self._models_of(provider) for provider in self.providers))

@@ -54,10 +54,9 @@ def save_quirk(tx: Tx, learned: LearnedQuirk, now: datetime) -> None:
     tx.execute(insert(learned_quirks).values(**row, value="", learned_at=now))
 
 
-def drop_quirks(tx: Tx, endpoint: str, model: str | None, name: str | None = None) -> None:
-    """Forget what was learned about an endpoint, or about one model behind it."""
-    where = [learned_quirks.c.endpoint == endpoint]
-    where += [learned_quirks.c.model == model] if model is not None else []
+def drop_quirks(tx: Tx, endpoint: str, model: str, name: str | None = None) -> None:
+    """Forget what was learned about a model behind an endpoint: all of it, or one quirk."""
+    where = [learned_quirks.c.endpoint == endpoint, learned_quirks.c.model == model]
     where += [learned_quirks.c.name == name] if name is not None else []
     tx.execute(delete(learned_quirks).where(*where))
 

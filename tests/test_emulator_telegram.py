@@ -190,6 +190,22 @@ async def test_entities_that_fit_are_kept_and_clipped_where_the_text_is_trimmed(
     ]
 
 
+async def test_code_may_stand_in_a_quote_and_only_a_hundred_entities_are_shown(
+    telegram: TelegramEmulator, call: Client
+) -> None:
+    chat = telegram.private(telegram.user("Alice"))
+    quoted = [{"type": "blockquote", "offset": 0, "length": 240}]
+    codes = [{"type": "code", "offset": 2 * number, "length": 1} for number in range(120)]
+    _, body = await call("sendMessage", chat_id=chat.id, text="a " * 120, entities=quoted + codes)
+    assert len(body["result"]["entities"]) == 100
+    links = [
+        {"type": "text_link", "offset": 2 * number, "length": 1, "url": "https://a.b/" + "c" * 100}
+        for number in range(90)
+    ]
+    refusal = await call.refusal("sendMessage", chat_id=chat.id, text="a " * 120, entities=links)
+    assert refusal == "Bad Request: ENTITIES_TOO_LONG"
+
+
 @pytest.mark.parametrize(
     ("method", "parameters", "problem"),
     [

@@ -22,7 +22,8 @@ def split_entities(formatted: FormattedText, limit: int = 4096) -> list[Formatte
     """The messages for a text, each at most `limit` UTF-16 units; joined they are the text (T05).
 
     Entities go on over a border, `pre` with its language; links and code spans stay whole if a message can hold them.
-    A message ends early before an entity too many, but not in its first half: there the least important are left out.
+    A message ends early before an entity too many, unless that left nearly nothing of it: then the least important are
+    left out.
     """
     text = formatted.text
     units = Units(text)
@@ -37,7 +38,7 @@ def split_entities(formatted: FormattedText, limit: int = 4096) -> list[Formatte
     while start < len(text):
         end = fit(text, start, limit, utf16_length)
         full = _first_too_many(chain(current, islice(waiting, MAX_ENTITIES + 1)), len(text))
-        if full > start + (end - start) // 2:
+        if full > start + (end - start) // 8:
             end = min(end, full)
         if end < len(text):
             end = cut(text, start, end, kept)

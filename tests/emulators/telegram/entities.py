@@ -15,6 +15,10 @@ CODES = frozenset({"code", "pre"})
 LINKS = frozenset({"text_link", "text_mention", "custom_emoji"})
 FOUND_BY_SERVER = frozenset({"mention", "hashtag", "cashtag", "bot_command", "url", "email", "phone_number"})
 TYPES = STYLES | QUOTES | CODES | LINKS | FOUND_BY_SERVER
+MAX_ENTITIES = 100
+"""Shown of one message; the server leaves out those after them without a word (tdlib/telegram-bot-api#820)."""
+MAX_ENTITY_BYTES = 9_500
+"""Of all entities of one message, about (tdlib/telegram-bot-api#165)."""
 NEEDED_FIELD = {"text_link": "url", "text_mention": "user", "custom_emoji": "custom_emoji_id"}
 
 _FOUND = re.compile(
@@ -46,7 +50,9 @@ def check_entities(text: str, entities: list[dict[str, Any]]) -> list[dict[str, 
     for index, outer in enumerate(ordered):
         for inner in ordered[index + 1 :]:
             _check_pair(outer, inner)
-    return ordered
+    if sum(12 + len(entity.get("url") or "") for entity in ordered) > MAX_ENTITY_BYTES:
+        raise bad_request("ENTITIES_TOO_LONG")
+    return ordered[:MAX_ENTITIES]
 
 
 def _check_one(units: bytes, entity: dict[str, Any]) -> None:
@@ -76,6 +82,8 @@ def _check_pair(outer: dict[str, Any], inner: dict[str, Any]) -> None:
     if inner_end > outer_end:
         raise bad_request(f"can't parse entities: {outer['type']} and {inner['type']} cross")
     kinds = {outer["type"], inner["type"]}
+    if outer["type"] in QUOTES and inner["type"] in CODES:
+        return
     if kinds & CODES:
         raise bad_request(f"can't parse entities: {outer['type']} can't contain {inner['type']}")
     if kinds <= QUOTES:

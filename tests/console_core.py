@@ -42,9 +42,12 @@ async def complete(query: ValueQuery) -> list[str]:
     return [value for value in values[query.option] if value.startswith(query.typed)]
 
 
-MENU = CommandMenu(
-    specs=SPECS, translate=lambda message_id, locale: f"<{message_id}>", locales=("en",), complete=complete
-)
+def translate(message_id: str, locale: str | None) -> str:
+    """Texts that name themselves; the commands have no names but their own."""
+    return message_id if message_id.startswith("name-") else f"<{message_id}>"
+
+
+MENU = CommandMenu(specs=SPECS, translate=translate, locales=("en",), complete=complete)
 
 
 class Persona:

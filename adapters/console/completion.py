@@ -2,16 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
-from bot.chat import Author, ChannelRef, CommandMenu, CommandSpec, OptionKind, OptionSpec, ValueQuery
+from bot.chat import (
+    Author,
+    ChannelRef,
+    CommandMenu,
+    CommandNames,
+    CommandSpec,
+    OptionKind,
+    OptionSpec,
+    ValueQuery,
+    Word,
+    cut_words,
+    words_after,
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Standing:
+    """What a line says so far, and the option whose value comes next, which began at `since` if it has begun."""
+
+    given: Mapping[str, str]
+    option: OptionSpec | None
+    since: int | None = None
 
 
 class CommandCompleter(Completer):
-    """Completes the words of a command, its flags and their values."""
+    """Completes the words of a command, its flags and their values, in English and in the language of the author."""
 
     def __init__(self, menu: CommandMenu, channel: ChannelRef, author: Author) -> None:
         self._menu, self._channel, self._author = menu, channel, author
@@ -27,66 +49,102 @@ class CommandCompleter(Completer):
         line = document.text_before_cursor
         if not line.startswith("/"):
             return
-        *before, typed = line[1:].split(" ")
-        path, given = self._split_path([word for word in before if word])
-        if not given:
+        before, typed = _cut_last_word(line[1:])
+        path, words = self._split_path(cut_words(before))
+        if not words:
             for offer in self._next_words(path, typed):
                 yield offer
         spec = next((spec for spec in self._menu.specs if spec.path == path), None)
-        option = _option_at(spec, given, typed) if spec else None
-        if spec and option:
-            for value in await self._values(spec, option, typed):
-                yield Completion(_quoted(value, option), start_position=-len(typed))
-        if spec and typed.startswith("-"):
-            for flagged in spec.options:
-                if flagged.flag and flagged.flag.startswith(typed) and flagged.flag not in given:
-                    yield Completion(flagged.flag, start_position=-len(typed), display_meta=flagged.name)
+        if spec is None:
+            return
+        standing = _read(spec, words, self._menu.names)
+        if typed.startswith("-"):
+            for offer in self._flags(spec, standing, typed):
+                yield offer
+        elif standing.option:
+            begun = typed if standing.since is None else before[standing.since :] + typed
+            for value in await self._values(spec, standing.option, begun, standing.given):
+                yield Completion(_quoted(value, standing.option), start_position=-len(begun))
 
-    def _split_path(self, words: Sequence[str]) -> tuple[tuple[str, ...], Sequence[str]]:
+    def _split_path(self, words: Sequence[Word]) -> tuple[tuple[str, ...], Sequence[Word]]:
         """The words that name a command or a group of them, and what is given to it."""
-        length = 0
-        while length < len(words) and any(_begins(spec, words[: length + 1]) for spec in self._menu.specs):
-            length += 1
-        return tuple(word.lower() for word in words[:length]), words[length:]
+        path: tuple[str, ...] = ()
+        for count, word in enumerate(words):
+            named = self._menu.names.find_word(word.text, path, self._menu.specs)
+            if named is None:
+                return path, words[count:]
+            path = (*path, named)
+        return path, ()
 
     def _next_words(self, path: tuple[str, ...], typed: str) -> Iterator[Completion]:
-        depth = len(path)
-        known = {spec.path[depth]: None for spec in self._menu.specs if len(spec.path) > depth and _begins(spec, path)}
-        for word in known:
-            if word.startswith(typed.lower()):
-                about = self._menu.translate("-".join(("command", *path, word)), self._author.locale)
-                yield Completion(word, start_position=-len(typed), display_meta=about)
+        locale = self._author.locale
+        for word in words_after(path, self._menu.specs):
+            longer = (*path, word)
+            spellings = dict.fromkeys((word, self._menu.names.of_command(longer, locale)[0]))
+            offered = next((spelling for spelling in spellings if spelling.startswith(typed.lower())), None)
+            if offered:
+                about = self._menu.translate("-".join(("command", *longer)), locale)
+                yield Completion(offered, -len(typed), display=" ".join(spellings), display_meta=about)
 
-    async def _values(self, spec: CommandSpec, option: OptionSpec, typed: str) -> Sequence[str]:
-        if option.choices:
-            return [choice for choice in option.choices if choice.startswith(typed)]
-        if option.completes:
-            return await self._menu.complete(
-                ValueQuery(channel=self._channel, author=self._author, path=spec.path, option=option.name, typed=typed)
+    def _flags(self, spec: CommandSpec, standing: _Standing, typed: str) -> Iterator[Completion]:
+        """Flags that are not given yet, their long forms when two dashes are typed."""
+        locale = self._author.locale
+        for option in spec.options:
+            names = dict.fromkeys((option.name, *self._menu.names.of_option(option.name, locale)[:1]))
+            flags = (
+                *((option.flag,) if option.flag else ()),
+                *(f"--{name}" for name in names if typed.startswith("--")),
             )
-        return ()
+            offered = next((flag for flag in flags if flag.startswith(typed.lower())), None)
+            if offered and option.name not in standing.given:
+                about = self._menu.translate(f"option-{option.name}", locale)
+                yield Completion(offered, start_position=-len(typed), display_meta=about)
+
+    async def _values(
+        self, spec: CommandSpec, option: OptionSpec, typed: str, given: Mapping[str, str]
+    ) -> Sequence[str]:
+        if option.choices:
+            return [choice for choice in option.choices if choice.startswith(typed.lower())]
+        if not option.completes:
+            return ()
+        query = ValueQuery(
+            channel=self._channel,
+            author=self._author,
+            path=spec.path,
+            option=option.name,
+            typed=typed,
+            given={name: value for name, value in given.items() if name != option.name},
+        )
+        return await self._menu.complete(query)
 
 
-def _begins(spec: CommandSpec, words: Sequence[str]) -> bool:
-    return spec.path[: len(words)] == tuple(word.lower() for word in words)
+def _cut_last_word(line: str) -> tuple[str, str]:
+    """What stands before the word at the cursor, and as much of that word as is typed."""
+    start = line.rfind(" ") + 1
+    return line[:start], line[start:]
 
 
-def _option_at(spec: CommandSpec, given: Sequence[str], typed: str) -> OptionSpec | None:
-    """The option whose value comes next: that of the flag before it, or the first positional not given yet."""
-    by_flag = {option.flag: option for option in spec.options if option.flag and option.kind is not OptionKind.SWITCH}
-    if given and given[-1] in by_flag:
-        return by_flag[given[-1]]
-    if typed.startswith("-"):
-        return None
+def _read(spec: CommandSpec, words: Sequence[Word], names: CommandNames) -> _Standing:
+    """The options that words give. A flag takes the word after it; an option for the rest takes all up to a flag."""
+    given: dict[str, str] = {}
     positionals = [option for option in spec.options if option.flag is None]
-    taken = sum(not _is_flag(word) and before not in by_flag for before, word in zip(("", *given), given, strict=False))
-    if positionals and positionals[-1].rest:
-        taken = min(taken, len(positionals) - 1)
-    return positionals[taken] if taken < len(positionals) else None
-
-
-def _is_flag(word: str) -> bool:
-    return word.startswith("-")
+    taking: OptionSpec | None = None
+    since: int | None = None
+    for word in words:
+        flagged = None if word.is_quoted else names.find_flag(word.text, spec.options)
+        if flagged:
+            is_switch = flagged.kind is OptionKind.SWITCH
+            given |= {flagged.name: "true"} if is_switch else {}
+            taking, since = None if is_switch else flagged, None
+            positionals = [option for option in positionals if option is not flagged]
+            continue
+        option = taking or (positionals.pop(0) if positionals else None)
+        if option is None:
+            continue
+        given[option.name] = word.text if since is None else f"{given[option.name]} {word.text}"
+        goes_on = option.rest and not word.is_quoted
+        taking, since = (option, word.start if since is None else since) if goes_on else (None, None)
+    return _Standing(given=given, option=taking or next(iter(positionals), None), since=since)
 
 
 def _quoted(value: str, option: OptionSpec) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -110,6 +111,13 @@ class CommandNames:
             return by_name[wanted]
         named = ((option, self.of_option(name, locale)) for locale in self.locales for name, option in by_name.items())
         return next((option for option, names in named if wanted in map(_folded, names)), None)
+
+    def find_flag(self, typed: str, options: Iterable[OptionSpec]) -> OptionSpec | None:
+        """The option whose flag somebody typed: `-p`, or `--persona` in any language."""
+        written = re.sub("^[–—]", "--", typed)  # phones write "--" as a dash
+        if written.startswith("--"):
+            return self.find_option(written[2:], options)
+        return next((option for option in options if option.flag == written.lower()), None)
 
     def _names(self, message_id: str, english: str, locale: str | None) -> tuple[str, ...]:
         text = self.translate(message_id, locale)

@@ -87,6 +87,7 @@ def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
         option = _flagged(spec, words[0], names)
         if option is not None:
             flag = words.pop(0).text
+            positionals = [other for other in positionals if other is not option]
             if option.kind is OptionKind.SWITCH:
                 found[option.name] = "true"
                 continue
@@ -163,9 +164,4 @@ def _flagged(spec: CommandSpec, word: Word, names: CommandNames) -> OptionSpec |
 
 
 def _known_flag(spec: CommandSpec, word: Word, names: CommandNames) -> OptionSpec | None:
-    written = re.sub("^[–—]", "--", word.text)  # phones write "--" as a dash
-    if word.is_quoted or not written.startswith("-"):
-        return None
-    if written.startswith("--"):
-        return names.find_option(written[2:], spec.options)
-    return next((option for option in spec.options if option.flag == written.lower()), None)
+    return None if word.is_quoted else names.find_flag(word.text, spec.options)

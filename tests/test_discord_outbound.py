@@ -11,7 +11,7 @@ import pytest
 from simcord.enums import MessageType
 from structlog.testing import capture_logs
 
-from adapters.discord.outbound import Part
+from adapters.discord.parts import Part
 from adapters.pacing import Refused, Uncertain, Unreachable, Wait
 from bot.chat import Outbound, PartState, SentPart
 from tests.emulators.discord.harness import Scene, staged, states

@@ -9,12 +9,15 @@ import structlog
 from adapters.discord.commands import command_payload, register
 from adapters.discord.connection import Connection, point_library_at
 from adapters.discord.doctor import examine
+from adapters.discord.faults import Denied, Gone, faults_told
 from adapters.discord.files import Files
 from adapters.discord.hearing import Hearing
 from adapters.discord.inbound import PLATFORM
 from adapters.discord.lanes import Spawn
 from adapters.discord.options import DiscordOptions
-from adapters.discord.outbound import DiscordReply, DiscordTransport, InteractionHandle
+from adapters.discord.outbound import DiscordReply, DiscordTransport, InteractionHandle, spot_id
+from adapters.discord.personas import Face, Faces
+from adapters.discord.refusals import Refusals
 from adapters.discord.rights import Rights
 from adapters.pacing import Refused, Unreachable, Wait
 from bot.chat import (
@@ -56,6 +59,7 @@ class DiscordAdapter:
         self._commands = command_payload(menu)
         self._files = Files(self._options)
         self._rights = Rights()
+        self._refusals = Refusals()
         self._hearing = Hearing(
             client=lambda: self._connection.client,
             menu=menu,
@@ -67,6 +71,7 @@ class DiscordAdapter:
         self._connection = Connection(
             token, self._hearing, spawn=spawn, options=self._options, on_login=self._register_commands
         )
+        self._faces = Faces(self._connection.logged_in, menu.translate)
 
     @property
     def platform(self) -> str:
@@ -107,24 +112,41 @@ class DiscordAdapter:
         max_parts: int = 5,
         speaker: Speaker | None = None,
     ) -> ReplyStream:
-        """Begin an answer: shows the typing sign, sends nothing yet."""
+        """Begin an answer: shows the typing sign, sends nothing yet. A speaker has its own face in a server, if that
+        is wanted, but in the answer to a command its name alone, and in a private chat none.
+        """
+        face = Face(self._faces, channel, speaker) if speaker and self._options.faces and not channel.is_dm else None
         transport = DiscordTransport(
             self._connection.logged_in,
             channel,
             reply_to=reply_to,
             handle=handle if isinstance(handle, InteractionHandle) else None,
             max_parts=max_parts,
+            refusals=self._refusals,
+            face=face,
         )
         return DiscordReply(transport, spawn=self._spawn, before_send=before_send, part_shown=part_shown)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours; those already gone, or out of reach, are fine."""
-        transport = DiscordTransport(self._connection.logged_in, channel, reply_to=None, handle=None, max_parts=1)
         for message_id in message_ids:
             try:
-                await transport.delete(message_id)
+                await self._delete(channel, int(message_id))
+            except Gone:
+                pass
             except (Wait, Refused, Unreachable) as fault:
                 log.warning("discord.delete_failed", channel=channel.session_key, error=repr(fault))
+
+    async def _delete(self, channel: ChannelRef, message_id: int) -> None:
+        """A message with a face is the webhook's, and ours to delete only by it, or by the right to delete any."""
+        spot = (await self._connection.logged_in()).get_partial_messageable(spot_id(channel))
+        try:
+            async with faults_told(repeatable=True):
+                await spot.get_partial_message(message_id).delete()
+        except Denied:
+            if channel.is_dm:
+                raise
+            await self._faces.delete(channel, message_id)
 
     async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Whether this user may manage the channel, or all channels of the guild; in a DM everybody may."""

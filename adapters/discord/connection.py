@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
 import aiohttp
@@ -118,6 +118,10 @@ class _Client(discord.Client):
 
     async def on_error(self, event: str, /, *_: Any, **__: Any) -> None:
         log.exception("discord.event_failed", kind=event)
+
+
+LoggedIn = Callable[[], Awaitable[discord.Client]]
+"""Waits for the login (`Connection.logged_in`); raises `Unreachable` or `Refused`."""
 
 
 class Connection:

@@ -19,6 +19,20 @@ UNKNOWN_WEBHOOK, INVALID_WEBHOOK_TOKEN = 10015, 50027
 BAD_REFERENCE = frozenset({10008, 50035, 160002, 160007})
 """How Discord refuses a reply: its target is gone, cannot be replied to, or cannot be read (D05, D06)."""
 
+NO_ROOM = frozenset({30007, 30058})
+"""How Discord refuses another webhook: the channel, or the server, has as many as it may have."""
+REMEDIES = {
+    50001: "Let the bot see the channel: View Channel.",
+    50013: "Give the bot its permissions there: Send Messages, in threads Send Messages in Threads, for files Attach "
+    "Files, for personas of their own name Manage Webhooks.",
+    50083: "Open the archived thread again, or let the bot manage threads.",
+    160005: "Unlock the thread, or let the bot manage threads.",
+    50007: "Nothing: this person takes no direct messages from the bot.",
+    30007: "Delete a webhook of the channel: it has the 15 that are allowed.",
+    30058: "Delete a webhook of the server: it has the 1,000 that are allowed.",
+}
+"""What the people who run a server can do about a refusal, by Discord's code."""
+
 
 class Expired(Refused):
     """The interaction's token has run out."""
@@ -26,6 +40,14 @@ class Expired(Refused):
 
 class Gone(Refused):
     """The message or channel does not exist."""
+
+
+class Denied(Refused):
+    """The settings of a server or channel do not allow it."""
+
+    def __init__(self, said: str, code: int) -> None:
+        self.code, self.remedy = code, REMEDIES[code]
+        super().__init__(said)
 
 
 class BadReference(Refused):
@@ -61,6 +83,8 @@ def _fault(error: discord.HTTPException, *, repeatable: bool) -> Exception:
         return (Unreachable if repeatable else Uncertain)(said)
     if error.code in (UNKNOWN_WEBHOOK, INVALID_WEBHOOK_TOKEN):
         return Expired(said)
+    if error.code in REMEDIES:
+        return Denied(said, error.code)
     if error.status == 404:
         return Gone(said)
     return (BadReference if error.code in BAD_REFERENCE else Refused)(said)

@@ -16,7 +16,8 @@ from discord.app_commands import Choice
 
 from adapters.discord.commands import CHOICE_LENGTH, CHOICES, read_call
 from adapters.discord.inbound import author_of, channel_ref
-from adapters.discord.outbound import BUTTON_PREFIX, InteractionHandle
+from adapters.discord.outbound import InteractionHandle
+from adapters.discord.parts import BUTTON_PREFIX
 from bot.chat import Author, ChannelRef, CommandCall, CommandMenu, Inbound, InboundKind, ValueQuery
 
 log = structlog.get_logger(__name__)

@@ -20,6 +20,8 @@ class DiscordOptions:
     """For all files of one message together (X07)."""
     reconnect_seconds: float = 1.0
     """First pause after a failed connection; doubles up to a minute."""
+    faces: bool = True
+    """Whether personas other than the bot's own speak under their names, by webhooks."""
     load_hash: Callable[[], Awaitable[str | None]] | None = None
     save_hash: Callable[[str], Awaitable[None]] | None = None
     """Where the hash of the registered commands lives between starts; without both, each start registers once (D15)."""

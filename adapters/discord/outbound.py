@@ -6,7 +6,7 @@ Knows no pacing, which `adapters.pacing` decides, and no mentions: `NO_PINGS` of
 from __future__ import annotations
 
 import contextlib
-import io
+import re
 import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
@@ -15,15 +15,17 @@ from typing import Any
 import aiohttp
 import discord
 import structlog
-from discord.ui import Button as UiButton
-from discord.ui import View
 
+from adapters.discord.connection import LoggedIn
 from adapters.discord.faults import BadReference, Expired, Gone, faults_told, was_repeated
 from adapters.discord.lanes import Spawn
+from adapters.discord.parts import Part, edited, posted
+from adapters.discord.personas import Face, FacedMessage
+from adapters.discord.refusals import Refusals
 from adapters.markup import to_discord
 from adapters.pacing import PacedReply, Refused, Uncertain, Unreachable, Wait
 from adapters.split import split, utf16_length
-from bot.chat import BeforeSend, Button, ChannelRef, Outbound, PartShown
+from bot.chat import BeforeSend, ChannelRef, Outbound, PartShown, SentPart
 
 log = structlog.get_logger(__name__)
 
@@ -31,20 +33,11 @@ MESSAGE_LENGTH = 2_000
 """Characters that Discord takes in one message. It does not document how it counts those outside the basic plane, so we
 count UTF-16 units, which are never fewer (D03)."""
 
-REST_FILE = "answer.md"
-"""The whole answer, where it needs more messages than are allowed."""
-
-BUTTON_PREFIX = "familiar:"
-"""Begins the custom id of our buttons; the command follows. Discord allows 100 characters."""
-BUTTON_LABEL_LENGTH = 80
-BUTTONS_PER_ROW = 5
-ROWS = 5
-
 BLANK = "…"
 """Stands for an instant where everybody sees it, as Discord takes no empty message."""
 
-LoggedIn = Callable[[], Awaitable[discord.Client]]
-"""Waits for the login; raises `Unreachable` or `Refused`."""
+BLOCK = re.compile(r"```|#{1,3} |-# |[-*>] |\d+\. ")
+"""What Discord reads as a block only at the start of a line, where a name cannot stand before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +48,11 @@ class InteractionHandle:
     ephemeral: bool
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Part:
-    """One Discord message of an answer; only the last one has buttons, and the whole answer as a file if it is cut."""
-
-    text: str
-    buttons: tuple[tuple[Button, ...], ...] = ()
-    whole: str = ""
-    private: bool = False
-
-
 class DiscordTransport:
-    """One reply's way to one channel, or through the interaction that asked for it while that can be answered."""
+    """One reply's way to one channel, or through the interaction that asked for it while that can be answered.
+
+    A message to the channel wears the `face` where one can be had; the first one without it names its persona instead.
+    """
 
     drafts = False
 
@@ -78,18 +64,22 @@ class DiscordTransport:
         reply_to: str | None,
         handle: InteractionHandle | None,
         max_parts: int,
+        refusals: Refusals,
+        face: Face | None = None,
     ) -> None:
-        self._logged_in = logged_in
-        self._channel_id = int(channel.thread or channel.channel or channel.place)
+        self._logged_in, self._refusals = logged_in, refusals
+        self._channel_id = spot_id(channel)
         self._reply_to = int(reply_to) if reply_to else None
         self._handle = handle
         self._max_parts = max_parts
         self._deferral_is_open = handle is not None
-        self._refusal_is_logged = False
+        self._face = face
+        self._named_ordinal: int | None = None  # of the part that names the persona
 
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
         """The messages for a text; what goes beyond the allowed number is in the file under the last one."""
-        texts = [text for text in split(to_discord(outbound.text), MESSAGE_LENGTH, length=utf16_length) if text.strip()]
+        room = MESSAGE_LENGTH - (utf16_length(self._face.label) + 1 if self._face else 0)
+        texts = [text for text in split(to_discord(outbound.text), room, length=utf16_length) if text.strip()]
         parts = [Part(text=text, private=outbound.private) for text in texts[: self._max_parts]]
         if parts and final:
             whole = outbound.text if len(texts) > self._max_parts else ""
@@ -99,17 +89,17 @@ class DiscordTransport:
     async def send(self, part: Part, ordinal: int) -> str:
         """Send a message, or complete the deferred answer with it."""
         try:
-            if interaction := self._open_interaction():
-                with contextlib.suppress(Expired):
-                    return await self._send_by_interaction(interaction, part)
-            return await self._send_to_channel(part, self._reply_to if ordinal == 0 else None)
+            message_id = await self._send(part, ordinal)
         except Refused as refusal:
-            self._log_refusal(refusal)
+            self._refusals.tell(self._channel_id, refusal)
             raise
+        self._refusals.heal(self._channel_id)
+        return message_id
 
     async def edit(self, message_id: str, part: Part, ordinal: int) -> None:
         """Make a message of this reply show `part`."""
-        await self._on_message(message_id, lambda message: message.edit(**_edited(part)))
+        fields = edited(part if self._faced(message_id) else self._named(part, ordinal))
+        await self._on_message(message_id, lambda message: message.edit(**fields))
 
     async def draft(self, part: Part) -> None:
         """Never asked for: Discord shows intermediate text by edits."""
@@ -130,12 +120,37 @@ class DiscordTransport:
                 async with faults_told(repeatable=True):
                     await interaction.delete_original_response()
 
+    async def tell_hint(self) -> None:
+        """Tell the admins what keeps the persona from its face here, if nobody has (D32)."""
+        if self._face and (hint := self._face.hint):
+            with contextlib.suppress(Wait, Refused, Unreachable, Uncertain):
+                await self._send_to_channel(Part(text=f"-# {hint}"), None)
+
     async def typing(self) -> None:
         """Show the typing sign; a deferred answer has one of its own."""
         if self._handle is None:
             channel = (await self._logged_in()).get_partial_messageable(self._channel_id)
             async with faults_told(repeatable=True):
                 await channel.typing()
+
+    async def _send(self, part: Part, ordinal: int) -> str:
+        if interaction := self._open_interaction():
+            with contextlib.suppress(Expired):
+                return await self._send_by_interaction(interaction, self._named(part, ordinal))
+        elif self._face and (message_id := await self._face.send(lambda: posted(part))):
+            return message_id
+        return await self._send_to_channel(self._named(part, ordinal), self._reply_to if ordinal == 0 else None)
+
+    def _named(self, part: Part, ordinal: int) -> Part:
+        """A part without a face, with the persona's name before it if it is the first such part (D32)."""
+        if self._face is None or self._named_ordinal not in (None, ordinal):
+            return part
+        self._named_ordinal = ordinal
+        separator = "\n" if BLOCK.match(part.text) else " "
+        return replace(part, text=f"{self._face.label}{separator}{part.text}")
+
+    def _faced(self, message_id: str) -> FacedMessage | None:
+        return self._face.message(message_id) if self._face else None
 
     def _open_interaction(self) -> discord.Interaction | None:
         """The interaction while it can be answered."""
@@ -157,11 +172,11 @@ class DiscordTransport:
                 return await self._send_privately(interaction, part, withdraws=is_command and self._deferral_is_open)
             if self._deferral_is_open:
                 async with faults_told(repeatable=True):
-                    message: discord.Message = await interaction.edit_original_response(**_edited(part))
+                    message: discord.Message = await interaction.edit_original_response(**edited(part))
                 self._deferral_is_open = False
             else:
                 async with faults_told(repeatable=False):
-                    message = await interaction.followup.send(**_posted(part), wait=True, ephemeral=ephemeral)
+                    message = await interaction.followup.send(**posted(part), wait=True, ephemeral=ephemeral)
         except Expired:
             self._give_up_interaction()
             raise
@@ -178,7 +193,7 @@ class DiscordTransport:
         self._handle = InteractionHandle(interaction, ephemeral=True)
         try:
             async with faults_told(repeatable=False):
-                message = await interaction.followup.send(**_posted(part), wait=True, ephemeral=True)
+                message = await interaction.followup.send(**posted(part), wait=True, ephemeral=True)
         finally:
             if withdraws:
                 with contextlib.suppress(discord.DiscordException, aiohttp.ClientError, OSError):
@@ -208,12 +223,16 @@ class DiscordTransport:
             )
             with contextlib.suppress(BadReference):
                 async with faults_told(repeatable=False):
-                    return str((await channel.send(**_posted(part), reference=reference, nonce=nonce)).id)
+                    return str((await channel.send(**posted(part), reference=reference, nonce=nonce)).id)
         async with faults_told(repeatable=False):
-            return str((await channel.send(**_posted(part), nonce=nonce)).id)
+            return str((await channel.send(**posted(part), nonce=nonce)).id)
 
     async def _on_message(self, message_id: str, action: Callable[[_Message], Awaitable[object]]) -> None:
-        """Do something to a message of ours, through the interaction while that works."""
+        """Do something to a message of ours: through its face, or the interaction while that works."""
+        if faced := self._faced(message_id):
+            async with faults_told(repeatable=True):
+                await action(faced)
+            return
         if interaction := self._open_interaction():
             try:
                 async with faults_told(repeatable=True):
@@ -225,11 +244,10 @@ class DiscordTransport:
         async with faults_told(repeatable=True):
             await action(channel.get_partial_message(int(message_id)))
 
-    def _log_refusal(self, refusal: Refused) -> None:
-        """Once per reply, however many parts are refused (D14)."""
-        if not self._refusal_is_logged:
-            log.warning("discord.send_refused", channel=self._channel_id, reason=str(refusal))
-            self._refusal_is_logged = True
+
+def spot_id(channel: ChannelRef) -> int:
+    """The channel, thread or private chat that a reference means, by Discord's id."""
+    return int(channel.thread or channel.channel or channel.place)
 
 
 class DiscordReply(PacedReply[Part]):
@@ -244,7 +262,13 @@ class DiscordReply(PacedReply[Part]):
         part_shown: PartShown | None,
     ) -> None:
         super().__init__(transport, spawn=spawn, before_send=before_send, part_shown=part_shown)
-        self._withdraw = transport.withdraw
+        self._withdraw, self._tell_hint = transport.withdraw, transport.tell_hint
+
+    async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
+        """Show the whole text, and what its persona lacks here."""
+        parts = await super().finish(outbound)
+        await self._tell_hint()
+        return parts
 
     async def discard(self) -> bool:
         """Stop at once, and take back the deferral."""
@@ -267,38 +291,4 @@ class _InteractionMessage:
         await self._webhook.delete_message(self._id)
 
 
-_Message = discord.PartialMessage | _InteractionMessage
-
-
-def _posted(part: Part) -> dict[str, Any]:
-    """Arguments that make a new message of a part."""
-    fields: dict[str, Any] = {"content": part.text}
-    if part.buttons:
-        fields["view"] = _view(part.buttons)
-    if part.whole:
-        fields["file"] = _file(part.whole)
-    return fields
-
-
-def _edited(part: Part) -> dict[str, Any]:
-    """Arguments that make an existing message show a part and nothing else."""
-    return {
-        "content": part.text,
-        "view": _view(part.buttons) if part.buttons else None,
-        "attachments": [_file(part.whole)] if part.whole else [],
-    }
-
-
-def _file(text: str) -> discord.File:
-    return discord.File(io.BytesIO(text.encode()), REST_FILE)
-
-
-def _view(rows: tuple[tuple[Button, ...], ...]) -> View:
-    """The buttons, cut to what Discord shows. The view is stopped so that the library does not keep it for ever."""
-    view = View(timeout=None)
-    for number, row in enumerate(rows[:ROWS]):
-        for button in row[:BUTTONS_PER_ROW]:
-            custom_id = f"{BUTTON_PREFIX}{button.command}"
-            view.add_item(UiButton(label=button.label[:BUTTON_LABEL_LENGTH], custom_id=custom_id, row=number))
-    view.stop()
-    return view
+_Message = discord.PartialMessage | _InteractionMessage | FacedMessage

@@ -16,6 +16,7 @@ from simcord.results import InteractionResult
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.options import DiscordOptions
 from adapters.discord.outbound import DiscordTransport, InteractionHandle
+from adapters.discord.refusals import Refusals
 from bot.chat import (
     Button,
     CommandMenu,
@@ -168,7 +169,9 @@ class Scene:
         """The bare way out to where an inbound came from, without pacing."""
         logged_in, handle = self.bot.adapter._connection.logged_in, inbound.reply_handle
         assert isinstance(handle, InteractionHandle | None)
-        return DiscordTransport(logged_in, inbound.channel, reply_to=None, handle=handle, max_parts=5)
+        return DiscordTransport(
+            logged_in, inbound.channel, reply_to=None, handle=handle, max_parts=5, refusals=Refusals()
+        )
 
     def sends(self) -> list[Request]:
         """The bot's sends to the channel."""

@@ -1,0 +1,66 @@
+"""One message of an answer, and the fields that Discord takes for it; the same on every way out. Sends nothing."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import discord
+from discord.ui import Button as UiButton
+from discord.ui import View
+
+from bot.chat import Button
+
+REST_FILE = "answer.md"
+"""The whole answer, where it needs more messages than are allowed."""
+
+BUTTON_PREFIX = "familiar:"
+"""Begins the custom id of our buttons; the command follows. Discord allows 100 characters."""
+BUTTON_LABEL_LENGTH = 80
+BUTTONS_PER_ROW = 5
+ROWS = 5
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """One Discord message of an answer; only the last one has buttons, and the whole answer as a file if it is cut."""
+
+    text: str
+    buttons: tuple[tuple[Button, ...], ...] = ()
+    whole: str = ""
+    private: bool = False
+
+
+def posted(part: Part) -> dict[str, Any]:
+    """Arguments that make a new message of a part."""
+    fields: dict[str, Any] = {"content": part.text}
+    if part.buttons:
+        fields["view"] = _view(part.buttons)
+    if part.whole:
+        fields["file"] = _file(part.whole)
+    return fields
+
+
+def edited(part: Part) -> dict[str, Any]:
+    """Arguments that make an existing message show a part and nothing else."""
+    return {
+        "content": part.text,
+        "view": _view(part.buttons) if part.buttons else None,
+        "attachments": [_file(part.whole)] if part.whole else [],
+    }
+
+
+def _file(text: str) -> discord.File:
+    return discord.File(io.BytesIO(text.encode()), REST_FILE)
+
+
+def _view(rows: tuple[tuple[Button, ...], ...]) -> View:
+    """The buttons, cut to what Discord shows. The view is stopped so that the library does not keep it for ever."""
+    view = View(timeout=None)
+    for number, row in enumerate(rows[:ROWS]):
+        for button in row[:BUTTONS_PER_ROW]:
+            custom_id = f"{BUTTON_PREFIX}{button.command}"
+            view.add_item(UiButton(label=button.label[:BUTTON_LABEL_LENGTH], custom_id=custom_id, row=number))
+    view.stop()
+    return view

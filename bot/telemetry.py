@@ -5,6 +5,8 @@ Knows no event by name. The standard library's loggers of our dependencies run t
 
 from __future__ import annotations
 
+import contextlib
+import io
 import logging
 import sys
 import traceback
@@ -62,9 +64,64 @@ class SecretMask:
         return self.clean(repr(value))
 
 
-def setup_logging(*, form: str, level: str, secrets: Iterable[str] = (), stream: TextIO | None = None) -> None:
+class Troubles:
+    """Remembers the newest warning or error in one line, for a reader who is the operator. A structlog processor that
+    runs after the mask.
+    """
+
+    def __init__(self) -> None:
+        self._newest = ""
+
+    def take(self) -> str:
+        """The newest trouble, once; blank when there is none."""
+        newest, self._newest = self._newest, ""
+        return newest
+
+    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        """Note the event if it tells of trouble."""
+        if event.get("level") in ("warning", "error", "critical"):
+            crash = str(event.get("exception", "")).strip().rpartition("\n")[2]
+            told = (event.get("error") or event.get("problem") or crash or event["event"], event.get("remedy", ""))
+            self._newest = " ".join(" ".join(map(str, told)).split())
+        return event
+
+
+class LogStream(io.TextIOBase):
+    """Writes to another stream, and loses what that does not take: a full disk, a closed pipe or a terminal that is
+    gone must end nothing but the log.
+    """
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        """Write if possible; always says that all was written."""
+        with contextlib.suppress(OSError, ValueError):
+            if self._stream is not None:
+                self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Flush if possible."""
+        with contextlib.suppress(OSError, ValueError):
+            if self._stream is not None:
+                self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether somebody watches."""
+        return self._stream is not None and not self._stream.closed and self._stream.isatty()
+
+
+def setup_logging(
+    *,
+    form: str,
+    level: str,
+    secrets: Iterable[str] = (),
+    stream: TextIO | None = None,
+    troubles: Troubles | None = None,
+) -> None:
     """Configure structlog and the standard library's root logger to write to `stream` (stderr by default)."""
-    stream = stream or sys.stderr
+    out = LogStream(stream or sys.stderr)
     mask = SecretMask(secrets)
     shared: list[Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -76,15 +133,15 @@ def setup_logging(*, form: str, level: str, secrets: Iterable[str] = (), stream:
     renderer: Processor = (
         structlog.processors.JSONRenderer(ensure_ascii=False)
         if form == "json"
-        else structlog.dev.ConsoleRenderer(colors=stream.isatty(), pad_event_to=0)
+        else structlog.dev.ConsoleRenderer(colors=out.isatty(), pad_event_to=0)
     )
     structlog.configure(
-        processors=[*shared, renderer],
+        processors=[*shared, *([troubles] if troubles else []), renderer],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.PrintLoggerFactory(file=stream),
+        logger_factory=structlog.PrintLoggerFactory(file=out),  # type: ignore[arg-type]  # it writes and flushes, no more
         cache_logger_on_first_use=True,
     )
-    handler = logging.StreamHandler(stream)
+    handler = logging.StreamHandler(out)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, renderer]
@@ -101,4 +158,4 @@ def setup_logging(*, form: str, level: str, secrets: Iterable[str] = (), stream:
 
 def _tell_crash(error: BaseException, mask: SecretMask) -> None:
     """What Python prints before it ends, without secrets (X01)."""
-    sys.stderr.write(mask.clean("".join(traceback.format_exception(error))))
+    LogStream(sys.stderr).write(mask.clean("".join(traceback.format_exception(error))))

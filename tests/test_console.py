@@ -35,7 +35,10 @@ class Pipe:
         reading, self._writing = os.pipe()
         self.stdin = os.fdopen(reading, encoding="utf-8")
         self.stdout = io.StringIO()
-        self.console = ConsoleAdapter(MENU, history=None, spawn=tasks.spawn, stdin=self.stdin, stdout=self.stdout)
+        self.reason = ""
+        self.console = ConsoleAdapter(
+            MENU, history=None, spawn=tasks.spawn, stdin=self.stdin, stdout=self.stdout, why=lambda: self.reason
+        )
         self.persona = Persona(self.console, tasks)
 
     def write(self, text: str) -> None:
@@ -143,6 +146,30 @@ async def test_what_the_model_says_commands_no_terminal(pipe: Pipe) -> None:
     blank = await pipe.console.open_reply(pipe.console.channel)
     assert await blank.finish(Outbound(text="\x1b\x07")) == ()
     assert pipe.written == "a[2J2J\n\tb\n"
+
+
+async def test_why_an_answer_failed_is_told_to_the_one_who_can_mend_it(pipe: Pipe) -> None:
+    reply = await pipe.console.open_reply(pipe.console.channel)
+    await reply.update("Once upon")
+    pipe.reason = "the server refused the key.\x1b Check it."
+    await reply.fail(Outbound(text="It failed."))
+    assert pipe.written == "Once upon\nIt failed.\nthe server refused the key. Check it.\n"
+
+
+async def test_a_reader_who_has_left_ends_the_chat(tasks: Tasks) -> None:
+    reading, writing = os.pipe()
+    gone, broken = os.pipe()
+    os.close(gone)
+    os.write(writing, b"one\ntwo\n")  # and the input stays open
+    with os.fdopen(reading) as stdin, os.fdopen(broken, "w", closefd=False) as stdout:
+        console = ConsoleAdapter(MENU, history=None, spawn=tasks.spawn, stdin=stdin, stdout=stdout)
+        persona = Persona(console, tasks)
+        persona.reaction = persona.answer
+        await asyncio.wait_for(console.run(persona.deliver), 10)
+        assert [inbound.text for inbound in persona.heard] == ["one"]
+        os.dup2(writing, broken)  # so that closing writes what is left somewhere
+    os.close(broken)
+    os.close(writing)
 
 
 async def test_a_notice_does_not_break_into_a_line(pipe: Pipe) -> None:

@@ -13,15 +13,10 @@ from pathlib import Path
 from typing import TextIO
 
 import pytest
-from prompt_toolkit.completion import CompleteEvent
-from prompt_toolkit.document import Document
 
 from adapters.console import ConsoleAdapter
-from adapters.console.completion import CommandCompleter
 from bot.chat import (
-    Author,
     Button,
-    ChannelRef,
     Outbound,
 )
 from bot.tasks import Tasks
@@ -67,9 +62,9 @@ class Terminal:
     def type(self, keys: str) -> None:
         os.write(self.outside, keys.encode())
 
-    async def shows(self, text: str) -> None:
+    async def shows(self, text: str, *, after: int = 0) -> None:
         async with asyncio.timeout(20):
-            while text not in self.seen:
+            while text not in self.seen[after:]:
                 self._news.clear()
                 await self._news.wait()
 
@@ -112,6 +107,35 @@ async def test_an_answer_grows_above_the_prompt_and_ends_as_markdown(terminal: T
     await terminal.shows("one two")
     await terminal.shows("• three")
     assert at_prompt.heard[0].text == "hi there"
+
+
+async def test_an_answer_that_stands_still_shows_that_it_is_still_being_made(
+    terminal: Terminal, at_prompt: Persona
+) -> None:
+    terminal.type("hi there\r")
+    reply = await at_prompt.replies.get()
+    await reply.update("Once upon")
+    await terminal.shows("Once upon")
+    quiet = len(terminal.seen)
+    await terminal.shows("⠹", after=quiet)
+    await terminal.shows("⠧", after=quiet)
+    await reply.finish(Outbound(text="Once upon a time."))
+    await terminal.shows("Once upon a time.")
+
+
+async def test_a_history_that_cannot_be_written_is_forgotten(terminal: Terminal, tasks: Tasks, tmp_path: Path) -> None:
+    (tmp_path / "history").mkdir()
+    console = ConsoleAdapter(
+        MENU, history=tmp_path / "history", spawn=tasks.spawn, stdin=terminal.stdin, stdout=terminal.stdout
+    )
+    persona = Persona(console, tasks)
+    running = tasks.spawn("run", console.run(persona.deliver))
+    await terminal.shows("›")
+    terminal.type("one\r")
+    await (await persona.replies.get()).fail(Outbound(text="It failed."))
+    await terminal.shows("It failed.")
+    await console.close()
+    await asyncio.wait_for(running, 10)
 
 
 async def test_what_the_model_says_commands_no_terminal(terminal: Terminal, at_prompt: Persona) -> None:
@@ -188,39 +212,3 @@ async def test_a_greeting_before_the_first_prompt_is_shown(terminal: Terminal, t
     await reply.finish(Outbound(text="*waves* Hello!", buttons=((Button(label="Help", command="help"),),)))
     await terminal.shows("waves Hello!")
     await terminal.shows("/help  Help")
-
-
-# --- Completion
-
-
-@pytest.mark.parametrize(
-    ("line", "offers"),
-    [
-        ("hello", []),
-        ("/", ["persona", "session", "stop"]),
-        ("/se", ["session"]),
-        ("/session ", ["set", "reset"]),
-        ("/Session Re", ["reset"]),
-        ("/persona use ", ["luna", "old wizard"]),
-        ("/persona use lu", ["luna"]),
-        ("/session set ", ["activation", "timezone"]),
-        ("/session set activation ", ["mention", "always"]),
-        ("/session set activation mention ", []),
-        ("/session set -", ["-p", "-t"]),
-        ("/session set -t ", ["on", "off"]),
-        ("/session set -t of", ["off"]),
-        ("/session set -t on -", ["-p"]),
-        ("/session set -p ", ["luna", '"old wizard"']),
-        ("/session set -p luna tim", ["timezone"]),
-        ("/session reset -m ", []),
-        ("/unknown ", []),
-    ],
-)
-async def test_completion_offers_what_can_come_next(line: str, offers: list[str]) -> None:
-    channel = ChannelRef(platform="terminal", place="local")
-    completer = CommandCompleter(MENU, channel, Author(platform="terminal", id="me", name="me"))
-    found = [offer async for offer in completer.get_completions_async(Document(line), CompleteEvent())]
-    assert [offer.text for offer in found] == offers
-    for offer in found:
-        typed = line[len(line) + offer.start_position :]
-        assert offer.text.strip('"').startswith(typed.lower())

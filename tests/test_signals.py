@@ -40,3 +40,18 @@ async def test_after_the_first_signal_the_next_one_ends_the_process() -> None:
         await asyncio.wait_for(stop.wait(), 5)
         assert all(signal.getsignal(number) is signal.SIG_DFL for number in STOP_SIGNALS)
     assert {number: signal.getsignal(number) for number in STOP_SIGNALS} == before
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
+async def test_a_signal_that_nohup_has_switched_off_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        stop = asyncio.Event()
+        with stop_signals(stop):
+            signal.raise_signal(signal.SIGHUP)
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.wait_for(stop.wait(), 5)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)

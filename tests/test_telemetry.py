@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import logging
@@ -154,6 +155,36 @@ def test_X01_a_crash_is_told_without_secrets_also_when_logs_go_to_a_file(capsys:
     told = capsys.readouterr().err
     assert "RuntimeError: login with *** failed" in told
     assert "SENTINEL" not in told
+
+
+class Full(io.StringIO):
+    """A file on a full disk."""
+
+    def write(self, text: str) -> int:
+        """Refuse."""
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def flush(self) -> None:
+        """Refuse what was buffered."""
+        self.write("")
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+@pytest.mark.parametrize(
+    "stream", [Full(), io.TextIOWrapper(io.BytesIO(), "ascii")], ids=["full disk", "no such letter"]
+)
+def test_a_log_that_takes_no_line_ends_nothing(form: str, stream: io.TextIOBase) -> None:
+    setup_logging(form=form, level="debug", stream=stream)
+    structlog.get_logger("bot.test").warning("event", name="漢", exc_info=ValueError("漢"))
+    LIBRARY.warning("漢")
+
+
+def test_a_log_without_a_stream_ends_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    setup_logging(form="text", level="debug")
+    structlog.get_logger("bot.test").warning("event")
+    LIBRARY.warning("event")
+    sys.excepthook(ValueError, ValueError("crash"), None)
 
 
 def test_a_secret_that_holds_another_is_masked_as_a_whole() -> None:

@@ -39,7 +39,9 @@ REPLY_GRACE_SECONDS = 5.0
 
 
 class ConsoleAdapter:
-    """The terminal: a prompt with history and completion, or a pipe, which is answered line by line."""
+    """The terminal: a prompt with history and completion, or a pipe, which is answered line by line. `why` tells in a
+    line what made the newest answer fail; blank = nothing is known.
+    """
 
     def __init__(
         self,
@@ -49,9 +51,10 @@ class ConsoleAdapter:
         spawn: Spawn,
         stdin: TextIO | None = None,
         stdout: TextIO | None = None,
+        why: Callable[[], str] = lambda: "",
     ) -> None:
         stdin, stdout = stdin or sys.stdin, stdout or sys.stdout
-        self._spawn = spawn
+        self._spawn, self._why = spawn, why
         self._deliver: Deliver | None = None
         self._is_interactive = stdin.isatty() and stdout.isatty()
         self._is_ending = False
@@ -110,7 +113,7 @@ class ConsoleAdapter:
         speaker: Speaker | None = None,
     ) -> ReplyStream:
         """Begin an answer. There is no limit to its length, so `max_parts` has no meaning here."""
-        return ConsoleReply(self._surface, handle if isinstance(handle, Ticket) else Ticket(), before_send)
+        return ConsoleReply(self._surface, handle if isinstance(handle, Ticket) else Ticket(), before_send, self._why)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Nothing: what a terminal has shown stays."""

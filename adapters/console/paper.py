@@ -53,6 +53,12 @@ class Paper:
             self._append(reply, f"  /{button.command}  {button.label}\n")
         self._unfinished = None
 
+    async def tell(self, line: str) -> None:
+        """Append it."""
+        self._end_line()
+        self._stdout.write(f"{line}\n")
+        self._stdout.flush()
+
     def drop(self, reply: object) -> None:
         """End its line."""
         self._written.pop(reply, None)

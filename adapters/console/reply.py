@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -27,6 +29,9 @@ class Surface(Protocol):
 
     async def show(self, reply: object, outbound: Outbound) -> None:
         """Show the final text, in place of what has grown."""
+
+    async def tell(self, line: str) -> None:
+        """Show one line of ours, which is no Markdown."""
 
     def drop(self, reply: object) -> None:
         """Show no more of it."""
@@ -64,10 +69,14 @@ class Ticket:
 
 
 class ConsoleReply:
-    """A `ReplyStream`. A terminal bears any pace and refuses nothing, so it shows each update and always succeeds."""
+    """A `ReplyStream`. A terminal bears any pace and refuses nothing, so it shows each update and always succeeds,
+    unless it has gone: then no more lines are taken.
+    """
 
-    def __init__(self, surface: Surface, ticket: Ticket, before_send: BeforeSend | None) -> None:
-        self._surface, self._ticket, self._before_send = surface, ticket, before_send
+    def __init__(
+        self, surface: Surface, ticket: Ticket, before_send: BeforeSend | None, why: Callable[[], str]
+    ) -> None:
+        self._surface, self._ticket, self._before_send, self._why = surface, ticket, before_send, why
         self._text = ""
         ticket.begin()
         surface.begin(self)
@@ -78,15 +87,20 @@ class ConsoleReply:
         if text.strip():
             await self._announce()
             self._text = text
-            await self._surface.grow(self, text)
+            with self._unless_gone():
+                await self._surface.grow(self, text)
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
         """Show the final text; nothing for a blank one (D12)."""
         return await self._end(outbound)
 
     async def fail(self, outbound: Outbound) -> tuple[SentPart, ...]:
-        """Keep what was shown, and tell `outbound` below it."""
-        return await self._end(Outbound(text=self._text), outbound)
+        """Keep what was shown, tell `outbound` below it, and why: whoever reads this can mend it."""
+        parts = await self._end(Outbound(text=self._text), outbound)
+        if why := self._why().translate(CONTROLS):
+            with self._unless_gone():
+                await self._surface.tell(why)
+        return parts
 
     async def discard(self) -> bool:
         """End without showing anything more."""
@@ -99,14 +113,24 @@ class ConsoleReply:
         try:
             for outbound in shown:
                 await self._announce()
-                await self._surface.show(self, outbound)
+                with self._unless_gone():
+                    await self._surface.show(self, outbound)
         finally:
-            self._surface.drop(self)
+            with self._unless_gone():
+                self._surface.drop(self)
             self._ticket.end()
         return tuple(
             SentPart(ordinal=ordinal, message_id=uuid.uuid4().hex, state=PartState.SENT)
             for ordinal in range(len(shown))
         )
+
+    @contextmanager
+    def _unless_gone(self) -> Iterator[None]:
+        """A pipe whose reader has left (`| head -1`), or a terminal that was closed, ends the chat as Ctrl+D does."""
+        try:
+            yield
+        except OSError:
+            self._surface.end()
 
     async def _announce(self) -> None:
         before_send, self._before_send = self._before_send, None

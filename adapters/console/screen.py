@@ -6,8 +6,8 @@ Knows no command: it is told what completes a line and what interrupts an answer
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -33,14 +33,17 @@ HINT = "/help   Ctrl+C ■   Ctrl+D ⏏"
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.1
 """Between two pictures of a growing answer; more would cost time and please nobody."""
-ROWS_KEPT = 6
+STILL_SECONDS = 1.0
+"""Without anything new for so long an answer shows that it is still being made."""
+ROWS_KEPT = 7
 """Rows of the terminal that a growing answer leaves to the prompt and its menu."""
 
 
 @dataclass(slots=True)
 class _Growing:
-    """An answer being made, and its last picture with what that was made of."""
+    """An answer being made, when it last grew (by the loop's clock), and its last picture with what made it."""
 
+    grown_at: float
     text: str = ""
     picture: str = ""
     made_of: tuple[str, int] = ("", 0)
@@ -77,25 +80,25 @@ class Screen:
         self._session.app.min_redraw_interval = FRAME_SECONDS
 
     async def read_line(self) -> str | None:
-        """Let somebody type a line; `None` for Ctrl+D."""
+        """Let somebody type a line; `None` for Ctrl+D, and when the terminal has gone."""
         try:
             line = await self._session.prompt_async(handle_sigint=False)
-        except EOFError:
+        except (EOFError, OSError):
             return None
         if line.strip():
             self._console.print(Text(PROMPT + line, style="bold cyan"))
         return line
 
     def begin(self, reply: object) -> None:
-        """Turn the wheel until there is text."""
-        self._growing[reply] = _Growing()
+        """Turn the wheel whenever nothing arrives."""
+        self._growing[reply] = _Growing(grown_at=self._now())
         if self._spinning is None or self._spinning.done():
             self._spinning = self._spawn("console spinner", self._spin())
 
     async def grow(self, reply: object, text: str) -> None:
         """Show the end of the text above the prompt."""
         if growing := self._growing.get(reply):
-            growing.text = text
+            growing.text, growing.grown_at = text, self._now()
             self._session.app.invalidate()
 
     async def show(self, reply: object, outbound: Outbound) -> None:
@@ -105,6 +108,12 @@ class Screen:
             self._console.print(_to_markdown(outbound.text, hyperlinks=True))
             for button in (button for row in outbound.buttons for button in row):
                 self._console.print(Text.assemble("  ", (f"/{button.command}", "cyan"), f"  {button.label}"))
+            self._console.print()
+
+    async def tell(self, line: str) -> None:
+        """Print it, set apart from what a persona says."""
+        async with self._above_prompt():
+            self._console.print(Text(line, style="dim"))
             self._console.print()
 
     def drop(self, reply: object) -> None:
@@ -118,10 +127,18 @@ class Screen:
             self._session.app.exit(exception=EOFError())
 
     async def _spin(self) -> None:
-        while any(not growing.text for growing in self._growing.values()):
-            self._frame += 1
-            self._session.app.invalidate()
+        while self._growing:
+            if any(map(self._is_still, self._growing.values())):
+                self._frame += 1
+                self._session.app.invalidate()
             await asyncio.sleep(FRAME_SECONDS)
+
+    def _is_still(self, growing: _Growing) -> bool:
+        return not growing.text or self._now() - growing.grown_at >= STILL_SECONDS
+
+    @staticmethod
+    def _now() -> float:
+        return asyncio.get_running_loop().time()
 
     @asynccontextmanager
     async def _above_prompt(self) -> AsyncIterator[None]:
@@ -136,8 +153,9 @@ class Screen:
         return ANSI("".join(f"{picture}\n\n" for picture in pictures) + f"\x1b[1;36m{PROMPT}\x1b[0m")
 
     def _picture(self, growing: _Growing) -> str:
+        wheel = SPINNER[self._frame % len(SPINNER)] if self._is_still(growing) else ""
         if not growing.text:
-            return SPINNER[self._frame % len(SPINNER)]
+            return wheel
         made_of = (growing.text, self._console.width)
         if growing.made_of != made_of:
             with self._console.capture() as capture:
@@ -145,7 +163,7 @@ class Screen:
             lines = capture.get().strip("\n").split("\n")
             growing.made_of = made_of
             growing.picture = "\n".join(lines[-max(self._console.height - ROWS_KEPT, 1) :])
-        return growing.picture
+        return f"{growing.picture}\n{wheel}" if wheel else growing.picture
 
     def _bindings(self) -> KeyBindings:
         bindings = KeyBindings()
@@ -163,8 +181,28 @@ class Screen:
 def _open_history(path: Path | None) -> History:
     if path is None:
         return InMemoryHistory()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    return FileHistory(path)
+    return _LooseHistory(path)
+
+
+class _LooseHistory(FileHistory):
+    """Forgets what a full disk or a file of somebody else does not take; the chat goes on."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self._path = path
+
+    def load_history_strings(self) -> Iterable[str]:
+        """The lines of earlier chats, newest first."""
+        try:
+            return [*super().load_history_strings()]
+        except OSError:
+            return []
+
+    def store_string(self, string: str) -> None:
+        """Keep a line for later chats."""
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            super().store_string(string)
 
 
 def _to_markdown(text: str, *, hyperlinks: bool) -> Markdown:

@@ -39,11 +39,11 @@ def configured_adapters(
     return {name: make(settings, db, tasks, menu, wants_files) for name, make in wanted.items()}
 
 
-def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu) -> ConsoleAdapter:
-    """The terminal, whose typed lines are remembered in the data folder."""
+def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu, why: Callable[[], str]) -> ConsoleAdapter:
+    """The terminal, whose typed lines are remembered in the data folder; `why` tells what made an answer fail."""
     from adapters.console import ConsoleAdapter
 
-    return ConsoleAdapter(menu, history=settings.data_dir / "chat.history", spawn=tasks.spawn)
+    return ConsoleAdapter(menu, history=settings.data_dir / "chat.history", spawn=tasks.spawn, why=why)
 
 
 def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles) -> Adapter:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -12,7 +14,8 @@ from bot.env import load_settings, secrets_of
 from bot.errors import OperatorError
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
-from bot.telemetry import setup_logging
+from bot.store.lock import held_alone
+from bot.telemetry import Troubles, setup_logging
 
 LOG_FILE = "chat.log"
 """In the data folder; log lines would break up the conversation on the screen."""
@@ -35,27 +38,37 @@ def chat() -> None:
 
 def chat_with(settings: Settings) -> int:
     """Open the terminal chat; returns the exit code."""
-    with _log_file(settings.data_dir) as log_file:
+    with held_alone(settings.sqlite_url), _log_file(settings.data_dir) as log_file:
         level = "debug" if settings.debug_logging else settings.log_level
-        setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings), stream=log_file)
+        secrets, troubles = secrets_of(settings), Troubles()
+        setup_logging(form=settings.log_format, level=level, secrets=secrets, stream=log_file, troubles=troubles)
         with local_model_for(settings) as local:
-            return asyncio.run(_chat(settings, local))
+            return asyncio.run(_chat(settings, local, troubles))
 
 
-def _log_file(folder: Path) -> TextIO:
+@contextmanager
+def _log_file(folder: Path) -> Iterator[TextIO]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return (folder / LOG_FILE).open("a", encoding="utf-8")
+        file = (folder / LOG_FILE).open("a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise DataFolderUnusable(folder, error) from error
+    try:
+        yield file
+    finally:
+        with suppress(OSError):  # a full disk does not take the rest
+            file.close()
 
 
-async def _chat(settings: Settings, local: LocalModel | None) -> int:
+async def _chat(settings: Settings, local: LocalModel | None, troubles: Troubles) -> int:
     from bot.app import build_app
     from bot.app.platforms import terminal_adapter
 
+    def why() -> str:
+        return f"{troubles.take()} (more in {settings.data_dir / LOG_FILE})".lstrip()
+
     app = build_app(settings, local=local, adapters={})
-    terminal = terminal_adapter(settings, app.core.tasks, app.menu)
+    terminal = terminal_adapter(settings, app.core.tasks, app.menu, why)
     app.core.platforms[terminal.platform] = terminal
 
     async def begin() -> None:

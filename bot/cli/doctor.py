@@ -8,12 +8,12 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
 
 from rich.console import Console
-from rich.markup import escape
 
 from bot.app.personas import persona_problems
 from bot.app.platforms import configured_adapters
 from bot.chat import CommandMenu, Finding, Severity, ValueQuery
 from bot.cli.embedded import local_model_for
+from bot.cli.inert import plain
 from bot.env import load_settings, near_misses, secrets_of, without_effect
 from bot.errors import OperatorError
 from bot.llm.client import OpenAIModel
@@ -63,10 +63,10 @@ class _Report:
 
     def tell(self, finding: Finding) -> None:
         """Print one finding."""
-        text = escape(self._mask.clean(f"{finding.subject}: {finding.message}"))
+        text = plain(self._mask.clean(f"{finding.subject}: {finding.message}"))
         self._console.print(f"{_MARKS[finding.severity]}  {text}")
         if finding.remedy:
-            self._console.print(f"         → {escape(self._mask.clean(finding.remedy))}")
+            self._console.print(f"         → {plain(self._mask.clean(finding.remedy))}")
         if finding.severity is Severity.FAULT:
             self.exit_code = 1
 

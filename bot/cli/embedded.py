@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from bot.cli.inert import inert
 from bot.llm.configured import LOCAL, LocalModel, names_remote_model
 from bot.llm.model_files import ModelFile
 from bot.settings import Settings
@@ -135,4 +136,4 @@ def _offer_local_servers(settings: Settings) -> None:
     for server in asyncio.run(find_local_servers()):
         prefix = f"PROVIDERS__{server.name.upper()}__BASE_URL={server.base_url}"
         model = f"MODEL={server.name}/{server.models[0]}" if server.models else f"MODEL={server.name}/NAME"
-        print(f"{server.name} runs on this machine. To let it answer, write into .env:\n  {prefix}\n  {model}")
+        print(inert(f"{server.name} runs on this machine. To let it answer, write into .env:\n  {prefix}\n  {model}"))

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Column, Table
 
 from bot.chat import Finding, Severity
+from bot.cli.inert import inert, plain
 from bot.personas.card import CARD_FIELDS, CardError
 from bot.personas.library import (
     CARD_FILES,
@@ -43,7 +43,7 @@ def list_personas() -> None:
     for persona in library.personas:
         mark = " (default)" if persona is library.default else ""
         row = (persona.id + mark, persona.name, persona.language, persona.card.creator_notes)
-        table.add_row(*map(escape, row))
+        table.add_row(*map(plain, row))
     console = Console()
     console.print(table)
     _tell(console, library.findings)
@@ -58,23 +58,23 @@ def show_persona(name: Annotated[str, typer.Argument(help="Id or name of a perso
             _show_card(persona)
         case Ambiguous(matches=matches):
             ids = ", ".join(persona.id for persona in matches)
-            raise typer.BadParameter(f"Several personas are called “{name}”; say which by its id: {ids}.")
+            raise typer.BadParameter(inert(f"Several personas are called “{name}”; say which by its id: {ids}."))
         case None:
             near = ", ".join(library.near(name))
             hint = f"Did you mean {near}?" if near else "`familiar persona list` shows all."
-            raise typer.BadParameter(f"There is no persona “{name}”. {hint}")
+            raise typer.BadParameter(inert(f"There is no persona “{name}”. {hint}"))
 
 
 def _show_card(persona: Persona) -> None:
     console = Console()
     console.print(
-        f"[bold]{escape(persona.name)}[/bold]  {escape(persona.id)}  [dim]{escape(str(persona.source_path))}[/dim]"
+        f"[bold]{plain(persona.name)}[/bold]  {plain(persona.id)}  [dim]{plain(str(persona.source_path))}[/dim]"
     )
     for field in CARD_FIELDS:
         value = getattr(persona.card, field)
         text = "\n".join(value) if isinstance(value, tuple) else str(value)
         if value:
-            console.print(f"\n[bold]{field.replace('_', ' ')}[/bold]\n{escape(text)}", highlight=False)
+            console.print(f"\n[bold]{field.replace('_', ' ')}[/bold]\n{plain(text)}", highlight=False)
 
 
 @app.command("validate")
@@ -121,5 +121,5 @@ def _usable(subject: str, name: str) -> Finding:
 
 def _tell(console: Console, findings: Iterable[Finding]) -> None:
     for finding in findings:
-        text = escape(f"{finding.subject}: {finding.message} {finding.remedy}".rstrip())
+        text = plain(f"{finding.subject}: {finding.message} {finding.remedy}".rstrip())
         console.print(f"{_MARKS[finding.severity]} {text}", highlight=False, soft_wrap=True)

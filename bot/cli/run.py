@@ -13,6 +13,7 @@ from bot.cli.signals import stop_signals
 from bot.env import load_settings, near_misses, secrets_of, without_effect
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
+from bot.store.lock import held_alone
 from bot.telemetry import setup_logging
 
 log = structlog.get_logger(__name__)
@@ -28,7 +29,7 @@ def run() -> None:
     setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings))
     for problem in [*near_misses(os.environ), *without_effect(settings)]:
         log.warning("settings.in_vain", problem=problem)
-    with local_model_for(settings) as local:
+    with held_alone(settings.sqlite_url), local_model_for(settings) as local:
         raise SystemExit(asyncio.run(_serve(settings, local)))
 
 

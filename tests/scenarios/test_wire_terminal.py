@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.store import schema
 from tests.emulators.openai.emulator import OpenAIEmulator
 from tests.emulators.openai.script import Say, text_of
 from tests.scenarios.bot_process import running_bot
@@ -55,6 +56,7 @@ async def test_a_failing_model_server_is_told_without_its_key_and_ends_nothing(
     async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"hello\n/retry\n/help\n") as bot:
         assert await bot.ended(30) == 0
     assert bot.output.count("My language model turned the request down") == 2
+    assert bot.output.count(f"Check PROVIDERS__LAB__API_KEY. (more in {tmp_path / 'data' / 'chat.log'})") == 2
     assert "`/persona use`" in bot.output
     log = (tmp_path / "data" / "chat.log").read_text()
     assert "Check PROVIDERS__LAB__API_KEY." in log
@@ -69,6 +71,47 @@ async def test_S13_sigterm_ends_a_chat_whose_answer_does_not_come(model: OpenAIE
         bot.signal(signal.SIGTERM)
         assert await bot.ended(10) == 0
     assert "Traceback" not in bot.output
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="Windows has no such signal")
+async def test_S13_a_terminal_that_is_closed_ends_the_chat_gently(model: OpenAIEmulator, tmp_path: Path) -> None:
+    model.script = Say(text="never said", gate=asyncio.Event())
+    given = {**settings(model), "STOP_GRACE": "0.2", "PERSONA": "none"}
+    async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"hello\n") as bot:
+        await bot.until(model.request(1))
+        bot.signal(signal.SIGHUP)
+        assert await bot.ended(10) == 0
+    assert "app.stopping" in (tmp_path / "data" / "chat.log").read_text()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
+async def test_a_full_disk_takes_the_log_and_leaves_the_chat(model: OpenAIEmulator, tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name in ("chat.log", "chat.history"):
+        (tmp_path / "data" / name).symlink_to("/dev/full")
+    given = {**settings(model), "PERSONA": "none", "LOG_LEVEL": "debug", "DEBUG_LOGGING": "on"}
+    async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"one\ntwo\n") as bot:
+        assert await bot.ended(30) == 0
+    assert bot.lines == ["answer to: one", "answer to: two"]
+
+
+async def test_a_second_process_on_the_same_data_is_refused_and_looking_is_not(
+    model: OpenAIEmulator, tmp_path: Path
+) -> None:
+    model.script = Say(text="never said", gate=asyncio.Event())
+    given = {**settings(model), "STOP_GRACE": "0.2", "PERSONA": "none"}
+    async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"hello\n") as first:
+        await first.until(model.request(1))
+        token = {"TELEGRAM__TOKEN": "1:x", "TELEGRAM__BASE_URL": "http://127.0.0.1:9/bot"}
+        for arguments, more in ((("chat",), {}), (("run",), token)):
+            async with running_bot(tmp_path, {**given, **more}, arguments=arguments, stdin=b"") as second:
+                assert await second.ended(30) == 1
+            (line,) = second.lines
+            assert line.startswith("Familiar runs already on ")
+            assert line.endswith("Stop that one first, or give this one a DATA_DIR of its own")
+        async with running_bot(tmp_path, given, arguments=("db", "check")) as check:
+            assert (await check.ended(30), check.output) == (0, "The database is up to date.")
+        assert await first.stop() == 0
 
 
 async def test_wrong_settings_are_told_all_at_once(tmp_path: Path) -> None:
@@ -90,7 +133,7 @@ async def test_a_data_folder_that_cannot_be_is_told_in_a_sentence(model: OpenAIE
         assert await bot.ended(30) == 1
     (line,) = bot.lines
     assert line.startswith("The data folder ")
-    assert line.endswith("Set DATA_DIR to another one")
+    assert line.endswith("or set DATA_DIR to another one")
 
 
 async def test_S10_a_database_is_checked_and_upgraded_by_hand(tmp_path: Path) -> None:
@@ -100,7 +143,7 @@ async def test_S10_a_database_is_checked_and_upgraded_by_hand(tmp_path: Path) ->
             told.append((command, await bot.ended(30), bot.output))
     assert told == [
         ("check", 1, "The database is empty; run `familiar db upgrade`."),
-        ("upgrade", 0, "The database is up to date now (revision 0001)."),
-        ("upgrade", 0, "The database was up to date (revision 0001)."),
+        ("upgrade", 0, f"The database is up to date now (revision {schema.HEAD})."),
+        ("upgrade", 0, f"The database was up to date (revision {schema.HEAD})."),
         ("check", 0, "The database is up to date."),
     ]

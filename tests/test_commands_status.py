@@ -32,7 +32,7 @@ async def test_a_commands_answer_reaches_no_prompt_as_a_quote_either_but_a_reply
         quote = Quote(message_id=message_id, author_name="Me", text=text, is_mine=True)
         await chat.say("why?", reply_to=quote)
         await chat.ask("/status")
-    assert "[replying to Me: blue]" in str(chat.last_prompt)
+    assert "[replying to Familiar: blue]" in str(chat.last_prompt)
     assert "being answered" not in str(chat.last_prompt)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from sqlalchemy import select
@@ -13,7 +14,7 @@ from bot.chat import ChannelRef, InboundKind, PartState, Quote, Visibility
 from bot.llm.model import ModelRequest, ModelUnreachable, Role
 from bot.store.tables import messages
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
-from tests.conftest import MakeApp
+from tests.conftest import MakeApp, know_the_bot
 
 GROUP = make_channel()
 ALICE, BOB = make_author("Alice"), make_author("Bob")
@@ -316,7 +317,10 @@ async def test_T09_a_group_that_moves_takes_its_story_along(make_app: MakeApp) -
     ]
 
 
-async def test_T23_turns_of_the_new_place_are_answered_when_it_is_merged_with_the_old_one(make_app: MakeApp) -> None:
+async def test_T23_turns_of_the_new_place_are_answered_when_it_is_merged_with_the_old_one(
+    make_app: MakeApp, database_url: str
+) -> None:
+    know_the_bot(Path(database_url.removeprefix("sqlite:///")), NEW.place_key)
     gate = asyncio.Event()
     model, adapter = ScriptedModel([Reply(text="running", hold=gate), "waiting"]), FakeAdapter()
     app = await make_app(model=model, adapter=adapter, persona="none")

@@ -15,6 +15,7 @@ from simcord.actors import MemberActor
 from simcord.builders import ChannelHandle, GuildHandle, UserHandle
 from simcord.results import InteractionResult, ResponseMessage
 
+from tests.conftest import know_the_bot
 from tests.emulators.discord import DiscordEmulator, Request
 from tests.emulators.openai.emulator import OpenAIEmulator
 from tests.emulators.openai.script import Request as ModelRequest
@@ -168,14 +169,18 @@ def _is_complete(result: InteractionResult) -> bool:
 
 @asynccontextmanager
 async def discord_lab(
-    folder: Path, database: Path, *, approved: discord.Intents | None = None
+    folder: Path, database: Path, *, approved: discord.Intents | None = None, is_known: bool = True
 ) -> AsyncIterator[DiscordLab]:
-    """Both servers and the people; `database` is an empty, migrated one, which saves each start its migration."""
+    """Both servers and the people, who know the bot; `database` is an empty, migrated one, which saves each start its
+    migration.
+    """
     (folder / "data").mkdir(parents=True)
     shutil.copy(database, folder / "data" / "familiar.db")
     async with DiscordEmulator(approved=approved) as emulator, OpenAIEmulator(echo) as model:
         world = emulator.world
         guild = world.create_guild("Lab")
+        if is_known:
+            know_the_bot(folder / "data" / "familiar.db", f"discord:{guild.id}")
         managers = guild.create_role("Managers", permissions=discord.Permissions(manage_channels=True))
 
         def join(name: str, *roles: Any) -> MemberActor:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.conftest import know_the_bot
 from tests.emulators.openai.emulator import OpenAIEmulator
 from tests.emulators.openai.script import Stream, Wait, chunk
 from tests.emulators.telegram.server import TelegramEmulator
@@ -28,16 +30,19 @@ class TelegramLab:
         await self.telegram.wait_for(lambda: self.telegram.polling, timeout_s=30)
 
     def people(self) -> tuple[User, User, Chat]:
-        """Alice, who is an administrator, Bob, and their group."""
+        """Alice, who is an administrator, Bob, and their group, which knows the bot."""
         alice, bob = self.telegram.user("Alice"), self.telegram.user("Bob")
         group = self.telegram.group("Lab", alice, bob)
         group.administrators.add(alice.id)
+        know_the_bot(self.folder / "data" / "familiar.db", f"telegram:{group.id}")
         return alice, bob, group
 
 
 @asynccontextmanager
-async def telegram_lab(folder: Path) -> AsyncIterator[TelegramLab]:
-    """Both servers, for a bot that works in `folder`."""
+async def telegram_lab(folder: Path, database: Path) -> AsyncIterator[TelegramLab]:
+    """Both servers, for a bot that works in `folder`; `database` is an empty, migrated one."""
+    (folder / "data").mkdir()
+    shutil.copy(database, folder / "data" / "familiar.db")
     async with TelegramEmulator() as telegram, OpenAIEmulator() as model:
         settings = {
             "TELEGRAM__TOKEN": telegram.token,

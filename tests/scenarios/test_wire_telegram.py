@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-telegram")]
 
 
 @pytest.fixture
-async def lab(tmp_path: Path) -> AsyncIterator[TelegramLab]:
-    async with telegram_lab(tmp_path) as lab:
+async def lab(tmp_path: Path, migrated_database: Path) -> AsyncIterator[TelegramLab]:
+    async with telegram_lab(tmp_path, migrated_database) as lab:
         yield lab
 
 

@@ -20,8 +20,8 @@ HALF = " ".join(f"half{number}" for number in range(600))
 
 
 @pytest.fixture
-async def lab(tmp_path: Path) -> AsyncIterator[TelegramLab]:
-    async with telegram_lab(tmp_path) as lab:
+async def lab(tmp_path: Path, migrated_database: Path) -> AsyncIterator[TelegramLab]:
+    async with telegram_lab(tmp_path, migrated_database) as lab:
         yield lab
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -51,6 +52,11 @@ class Uncertain(Exception):
 
 class Refused(Exception):
     """The platform will not do this, however often it is asked (forbidden, chat gone, message deleted)."""
+
+    def __init__(self, *args: object, instead: Sequence[Any] = ()) -> None:
+        self.instead = instead
+        """Parts that carry the same in another way, where what was refused was to go for good: a text for a file."""
+        super().__init__(*args)
 
 
 class Transport(Protocol[P]):
@@ -260,17 +266,23 @@ class PacedReply(Generic[P]):
     # --- The final text
 
     async def _settle(self, parts: Sequence[P]) -> tuple[SentPart, ...]:
-        self._deadline, self._last_ordinal = self._clock() + self._patience, len(parts) - 1
+        self._deadline = self._clock() + self._patience
         if parts:
             await self._announce()
         settled: list[SentPart] = []
-        for ordinal, part in enumerate(parts):
+        waiting = deque(parts)
+        while waiting:
+            part, ordinal = waiting.popleft(), len(settled)
+            self._last_ordinal = ordinal + len(waiting)
             if settled and settled[-1].state is PartState.FAILED:  # a later part without it would make no sense
                 settled.append(SentPart(ordinal=ordinal, message_id=None, state=PartState.FAILED))
-            else:
+                continue
+            try:
                 settled.append(await self._settle_part(part, ordinal))
+            except Refused as refusal:
+                waiting.extendleft(reversed(refusal.instead))
         if all(part.state is not PartState.FAILED for part in settled):
-            for shown in [*self._surplus, *self._shown[len(parts) :]]:
+            for shown in [*self._surplus, *self._shown[len(settled) :]]:
                 await self._delete(shown)
         return tuple(settled)
 
@@ -286,12 +298,18 @@ class PacedReply(Generic[P]):
         return await self._settle_anew(part, ordinal)
 
     async def _settle_anew(self, part: P, ordinal: int) -> SentPart:
-        """Send a part as a new message. Those shown from there on come after it, so they have to be new as well."""
+        """Send a part as a new message. Those shown from there on come after it, so they have to be new as well.
+
+        Raises:
+            Refused: there is something to send instead.
+        """
         self._surplus += self._shown[ordinal:]
         del self._shown[ordinal:]
         try:
             state = await self._insist(lambda: self._send(part, ordinal))
-        except Refused:
+        except Refused as refusal:
+            if refusal.instead:
+                raise
             state = PartState.FAILED
         message_id = self._shown[ordinal].message_id if state is PartState.SENT else None
         return SentPart(ordinal=ordinal, message_id=message_id, state=state)

@@ -110,7 +110,7 @@ def test_four_times_the_text_is_four_times_the_work(unit: str) -> None:
     def work(size: int) -> int:
         markdown = unit * (size // len(unit))
         return calls(
-            lambda: (split_entities(to_entities(markdown)), to_discord(markdown + "~~~"), split(markdown, 2000))
+            lambda: (split_entities(to_entities(markdown), 400), to_discord(markdown + "~~~"), split(markdown, 200))
         )
 
     assert work(6_000) < 5 * work(1_500)

@@ -50,6 +50,32 @@ async def test_repetitions_keep_growing_distances(play: Play) -> None:
     assert play.stage.times("send") == [0, 1, 3, 7, 15]
 
 
+@pytest.mark.parametrize(
+    ("faults", "expected", "shown"),
+    [
+        ([None, Refused(instead=["x", "y"])], [SENT, SENT, SENT], ["a" * 20, "x", "y"]),
+        ([Refused(instead=["x"])], [SENT, SENT], ["x", "b"]),
+        ([None, Refused(instead=["x", "y"]), Refused()], [SENT, FAILED, FAILED], ["a" * 20]),
+    ],
+)
+async def test_T15_what_a_refusal_names_is_sent_in_place_of_what_it_refused(
+    play: Play, faults: list[Fault | None], expected: list[PartState], shown: list[str]
+) -> None:
+    play.stage.faults["send"] = list(faults)
+    assert states(await play.finish(play.open_reply(), "a" * 20 + "b")) == expected
+    assert list(play.stage.messages.values()) == shown
+
+
+async def test_T15_so_is_what_a_refused_edit_was_to_show(play: Play) -> None:
+    reply = play.open_reply()
+    await reply.update("Hello")
+    await play.clock.advance(1)
+    play.stage.faults["edit"] = [Refused(instead=["x", "y"])]
+    play.stage.faults["send"] = [Refused(instead=["x", "y"])]
+    assert states(await play.finish(reply, "Hello you")) == [SENT, SENT]
+    assert list(play.stage.messages.values()) == ["x", "y"]
+
+
 async def test_T14_an_uncertain_part_is_never_sent_again_and_the_rest_follows(play: Play) -> None:
     play.stage.faults["send"] = [None, Uncertain()]
     parts = await play.finish(play.open_reply(), "a" * 20 + "b" * 20 + "c")

@@ -91,6 +91,11 @@ async def test_beyond_the_allowed_messages_the_whole_answer_comes_as_a_file(rig:
     assert ["reply_markup" in message for message in messages] == [False, False, True]
 
 
+async def test_half_characters_are_joined_or_replaced(rig: Rig) -> None:
+    (message,) = await rig.say(rig.group, "one \ud83d\ude00 two \ud83d three")
+    assert message["text"] == "one 😀 two \ufffd three"
+
+
 # Where
 
 

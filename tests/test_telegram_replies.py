@@ -135,6 +135,22 @@ async def test_T14_a_final_text_whose_answer_is_lost_is_uncertain_and_stands_the
     assert stage.telegram.bot_texts(stage.group) == ["Hello"]
 
 
+async def test_T15_where_no_files_are_allowed_the_rest_of_the_answer_comes_as_text(stage: Stage) -> None:
+    no_files = "Bad Request: not enough rights to send documents to the chat"
+    stage.telegram.fail("sendDocument", 400, no_files)
+    answer = "\n\n".join(f"**{number}** " + "word " * 700 for number in range(8))
+    buttons = ((Button(label="More", command="help"),),)
+    async with stage.running() as (adapter, _):
+        reply = await adapter.open_reply(channel(stage.group), max_parts=2)
+        parts = await reply.finish(Outbound(text=answer, buttons=buttons))
+    messages = stage.telegram.bot_messages(stage.group)
+    assert [part.message_id for part in parts] == [str(message["message_id"]) for message in messages]
+    assert {part.state for part in parts} == {PartState.SENT}
+    assert [message["text"].split()[0] for message in messages] == [str(number) for number in range(8)]
+    assert {message["entities"][0]["type"] for message in messages} == {"bold"}
+    assert ["reply_markup" in message for message in messages] == [False] * 7 + [True]
+
+
 async def test_the_answer_to_a_press_replaces_the_message_with_the_button(stage: Stage) -> None:
     keyboard = {"inline_keyboard": [[{"text": "Next", "callback_data": "persona list -p 2"}]]}
     ours = stage.telegram.post(stage.group, stage.telegram.bot.as_json(), text="page 1", reply_markup=keyboard)

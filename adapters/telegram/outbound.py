@@ -48,6 +48,8 @@ class Part:
     entities: tuple[MessageEntity, ...] = ()
     keyboard: InlineKeyboardMarkup | None = None
     file: bytes = b""
+    instead: tuple[Part, ...] = ()
+    """What of the answer is in the file alone, as messages for where no files are allowed (T15)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,12 +87,16 @@ class TelegramTransport:
 
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
         """The messages for a text; one that needs more than are allowed ends in a file with all of it."""
-        pieces = [piece for piece in split_entities(to_entities(outbound.text), MESSAGE_LENGTH) if piece.text.strip()]
-        parts = [_to_part(piece) for piece in pieces[: self._max_parts]]
-        if final and len(pieces) > self._max_parts:
-            parts.append(Part(file=outbound.text.encode()))
-        if final and parts:
-            parts[-1] = replace(parts[-1], keyboard=to_keyboard(outbound.buttons))
+        answer = _sound(outbound.text)
+        pieces = split_entities(to_entities(answer), MESSAGE_LENGTH)
+        texts = [_to_part(piece) for piece in pieces if piece.text.strip()]
+        if not (final and texts):
+            return texts[: self._max_parts]
+        keyboard = to_keyboard(outbound.buttons)
+        texts[-1] = replace(texts[-1], keyboard=keyboard)
+        parts, rest = texts[: self._max_parts], tuple(texts[self._max_parts :])
+        if rest:
+            parts.append(Part(file=answer.encode(), keyboard=keyboard, instead=rest))
         return parts
 
     async def send(self, part: Part, ordinal: int) -> str:
@@ -102,7 +108,7 @@ class TelegramTransport:
             message = await self._ask(lambda chat_id: self._post(chat_id, first), repeatable=False)
         except Refused as refusal:
             self._outbox.refused(self._chat_id, str(refusal))
-            raise
+            raise Refused(str(refusal), instead=part.instead) from refusal.__cause__
         self._outbox.accepted(self._chat_id)
         return str(message.message_id)
 
@@ -199,6 +205,11 @@ class TelegramTransport:
             if not (part.entities and is_unparsable(refusal)):
                 raise
             await self._sketch(chat_id, replace(part, entities=()))
+
+
+def _sound(text: str) -> str:
+    """The text with half characters joined, as a stream may bring them, or replaced: no request can carry them."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _to_part(formatted: FormattedText) -> Part:

@@ -15,6 +15,7 @@ import structlog
 
 from bot.agent import Agent, Answer, ToolExchange
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
+from bot.cut import stopped, unfinished
 from bot.dispatch import Interrupted, Interruption, TurnControl, TurnRequest
 from bot.greeting import Greeter
 from bot.llm.catalogue import was_prompt_cut
@@ -33,9 +34,6 @@ from bot.tasks import Tasks
 from bot.turn import Turn
 
 log = structlog.get_logger(__name__)
-
-CUT_MARK = " …"
-"""Shown at the end of an answer that was stopped."""
 
 RETRY_BUDGET_RATIO = 0.7
 """How much of the budget the one retry takes after the server found the prompt too long (M17)."""
@@ -210,8 +208,14 @@ class TurnRunner:
         if not progress.answer.text.strip():
             await self._fail(progress, stream, _EMPTY.get(progress.answer.finish, "empty"))
             return
-        parts = await stream.finish(Outbound(text=progress.answer.text))
-        await self._settle(progress, parts, estimated_tokens=prompt.tokens)
+        is_cut = progress.answer.finish in (Finish.LENGTH, Finish.INCOMPLETE)
+        parts = await stream.finish(Outbound(text=self._unfinished(progress) if is_cut else progress.answer.text))
+        await self._settle(progress, parts, estimated_tokens=prompt.tokens, cut=is_cut)
+
+    def _unfinished(self, progress: _Progress) -> str:
+        """An answer that the model's limit or the end of its stream cut short; to a bot it is as if it was stopped."""
+        turn, text = progress.turn, progress.answer.text
+        return stopped(text) if turn.asker.is_bot else unfinished(text, self._text("answer-unfinished", turn))
 
     def _learn(self, progress: _Progress, prompt: Prompt) -> None:
         """Correct the model's token factor by what the server counted."""
@@ -238,12 +242,12 @@ class TurnRunner:
         if progress.turn.asker.is_bot:
             await stream.discard()  # a notice in answer to a bot could keep two bots talking (D07)
         else:
-            parts = await stream.fail(Outbound(text=self.catalogue.text(f"model-{kind}", _locale(progress.turn))))
+            parts = await stream.fail(Outbound(text=self._text(f"model-{kind}", progress.turn)))
         await self._settle(progress, parts, cut=True)
 
     async def _end_interrupted(self, progress: _Progress, stream: ReplyStream, why: Interruption) -> None:
         if progress.control.has_shown:
-            parts = await stream.finish(Outbound(text=progress.answer.text.rstrip() + CUT_MARK))
+            parts = await stream.finish(Outbound(text=stopped(progress.answer.text)))
             await self._settle(progress, parts, cut=True)
             return
         await stream.discard()
@@ -276,13 +280,12 @@ class TurnRunner:
             result_tokens=tuple(self.count(result) for result in exchange.results),
         )
 
+    def _text(self, message_id: str, turn: Turn) -> str:
+        language = turn.settings.values.language
+        return self.catalogue.text(message_id, turn.asker.locale if language == "auto" else language)
+
 
 _EMPTY = {Finish.FILTERED: "filtered", Finish.LENGTH: "length"}
-
-
-def _locale(turn: Turn) -> str | None:
-    language = turn.settings.values.language
-    return turn.asker.locale if language == "auto" else language
 
 
 def _new_reply(turn: Turn, kind: MessageKind) -> NewReply:

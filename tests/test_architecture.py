@@ -20,7 +20,7 @@ EVERYTHING = (*PRODUCT, "tests", "bench")
 ROWS: tuple[tuple[str, ...], ...] = (
     # A module imports from its own row and the rows above. A package stands for all its modules that no row names.
     ("bot", "bot.chat", "bot.errors", "bot.settings", "bot.env", "bot.telemetry", "bot.locale", "bot.tasks"),
-    ("bot.spelling",),
+    ("bot.spelling", "bot.cut"),
     ("bot.personas", "bot.overrides", "bot.locks", "bot.llm", "bot.prompt.tokens", "bot.prompt.o200k", "bot.heard"),
     ("bot.store",),
     ("bot.personas.library", "bot.memory.recall", "bot.memory.audience", "bot.turn", "bot.hooks"),

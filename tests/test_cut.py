@@ -1,0 +1,62 @@
+"""How an answer ends that stops before its own end, and that nothing of the mark reaches the model."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.cut import stopped, unfinished
+from bot.llm.model import Finish
+from bot.store.tables import messages
+from bot.testing import Reply, ScriptedModel, make_author
+from tests.conftest import MakeApp
+from tests.talking import GROUP, open_chat
+
+HINTS = {"en": "Not finished. /continue goes on.", "zh": "还没说完。用 /continue 可以接着说。"}
+
+
+@pytest.mark.parametrize("finish", [Finish.LENGTH, Finish.INCOMPLETE])
+@pytest.mark.parametrize("locale", ["en", "zh"])
+async def test_L22_an_answer_that_broke_off_says_so_and_can_be_gone_on_from(
+    make_app: MakeApp, finish: Finish, locale: str
+) -> None:
+    author = make_author("Alice", locale=locale)
+    model = ScriptedModel([Reply(text="once upon ", finish=finish), "a time"])
+    chat = await open_chat(make_app, model=model, persona="none")
+    assert await chat.say("a story", author=author) == [f"once upon …\n\n*{HINTS[locale]}*"]
+    assert await chat.say("/continue", author=author) == ["a time"]
+    assert [text.strip() for role, text in chat.last_prompt if role == "assistant"] == ["once upon"]
+    rows = await chat.app.core.db.read(lambda tx: tx.execute(messages.select().where(messages.c.kind == "reply")).all())
+    assert [row.cut for row in rows] == [True, False]
+
+
+async def test_D07_a_bot_is_given_no_hint(make_app: MakeApp) -> None:
+    model = ScriptedModel([Reply(text="once upon ", finish=Finish.LENGTH)])
+    chat = await open_chat(make_app, model=model, persona="none", bots={"answer": True})
+    robo = make_author("Robo", is_bot=True)
+    assert await chat.say("a story", author=robo, channel=GROUP) == ["once upon …"]
+
+
+async def test_an_answer_that_came_to_its_end_has_no_mark(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(["the end"]), persona="none")
+    assert await chat.say("a story") == ["the end"]
+
+
+def test_a_stopped_answer_ends_in_its_mark() -> None:
+    assert stopped("half of \n") == "half of …"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("half of ", "half of …\n\n*more*"),
+        ("see:\n```py\nx = 1\n", "see:\n```py\nx = 1\n```\n\n*more*"),
+        ("```\na\n```\nthen", "```\na\n```\nthen …\n\n*more*"),
+        ("````\n```\na", "````\n```\na\n````\n\n*more*"),
+        ("```\n``` no end\na", "```\n``` no end\na\n```\n\n*more*"),
+        ("~~~\n```\na", "~~~\n```\na\n~~~\n\n*more*"),
+        ("```\na\n`````\nthen", "```\na\n`````\nthen …\n\n*more*"),
+        ("an ``` in a line", "an ``` in a line …\n\n*more*"),
+    ],
+)
+def test_the_hint_stands_below_the_code_that_an_answer_broke_off_in(text: str, shown: str) -> None:
+    assert unfinished(text, "more") == shown

@@ -15,11 +15,11 @@ from typing import Any
 
 from bot.app import App
 from bot.chat import Author, ChannelRef
-from bot.llm.model import Finish, Image, ModelMessage, ModelRequest
+from bot.llm.model import Finish, Image, ModelMessage, ModelRequest, ToolCall
 from bot.llm.wire import IMAGE_NOTE
 from bot.testing import FakeAdapter, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
-from tests.emulators.openai.harness import Bench, assistant, system, user
+from tests.emulators.openai.harness import Bench, assistant, system, tool, user
 from tests.emulators.openai.profiles import FORBIDDEN, Profile
 from tests.emulators.openai.script import Call, Request, Say, text_of
 
@@ -73,6 +73,11 @@ class Stage:
             self._bot = Bot(app=app, adapter=adapter)
         return self._bot
 
+    def heard(self, shown: str, text: str) -> bool:
+        """Whether people were shown the text, marked as unfinished where the server never says that it is (L22)."""
+        says_so = self.profile.finishes.get("stop", "stop") is not None
+        return shown == text if says_so else shown.startswith(f"{text} …")
+
     @property
     def last(self) -> Request:
         return self.bench.openai.last
@@ -124,13 +129,15 @@ async def tools(stage: Stage) -> int:
     """Two rounds of tools, two calls in the first; then a question with that in its history."""
     bot, dm, alice = await stage.bot(), make_channel(f"tools{next(CHANNELS)}", dm=True), make_author("Alice")
     *greeting, answer = await bot.hear("What time is it?", dm, alice)
-    assert (len(greeting), answer) == (1, "So late." if stage.profile.has_tools else "I have no clock.")
+    assert len(greeting) == 1
+    assert stage.heard(answer, "So late." if stage.profile.has_tools else "I have no clock.")
     if stage.profile.has_tools:
         assert stage.last.tool_results == TIMES
         first_round = next(message["tool_calls"] for message in stage.last.messages if "tool_calls" in message)
         assert len({call["id"] for call in first_round}) == 2
-    assert await bot.hear("Thanks.", dm, alice) == ["Bye."]
-    in_order(stage.last, [greeting[0], "What time is it?", answer, "Thanks."])
+    (goodbye,) = await bot.hear("Thanks.", dm, alice)
+    assert stage.heard(goodbye, "Bye.")
+    in_order(stage.last, [greeting[0], "What time is it?", answer.partition(" …")[0], "Thanks."])
     return 4 if stage.profile.has_tools else 2
 
 
@@ -151,7 +158,7 @@ async def reasoning(stage: Stage) -> int:
     """What a model thinks is shown to nobody, and goes back to it where it is needed within a round of tools (L19)."""
     bot, dm, alice = await stage.bot(), make_channel(f"thought{next(CHANNELS)}", dm=True), make_author("Alice")
     *_, answer = await bot.hear("Think hard.", dm, alice)
-    assert answer == "Noon."
+    assert stage.heard(answer, "Noon.")
     shown = [text for reply in bot.adapter.replies for text in (*reply.shown, reply.text)]
     assert [text for text in shown if "plan" in text or "think" in text.lower()] == []
     return 2 if stage.profile.has_tools else 1
@@ -192,14 +199,15 @@ def viewer(request: Request) -> Say:
 
 
 async def long_history(stage: Stage) -> int:
-    """Sixty lines of three people; two of them often speak in a row."""
+    """Sixty lines of three, two of whom often speak in a row, and a round of tools from another server, cut short."""
     lines = [f"line {number} of a long talk," for number in range(60)]
     speakers: list[Callable[[str], ModelMessage]] = [
         lambda text: user(text, "Alice"), lambda text: user(text, "Bob"), assistant]  # fmt: skip
     talk = [speakers[number % 3](line) for number, line in enumerate(lines)]
-    _, completion = await stage.ask(*talk, user("And?", "Alice"))
+    round_of_old = (assistant("", ToolCall(id="toolu_1", name="clock", arguments="")), tool("noon it was", "toolu_1"))
+    _, completion = await stage.ask(*talk, user("Time?", "Bob"), *round_of_old, user("And?", "Alice"))
     assert completion.text == TEXT
-    in_order(stage.last, ["You are Luna.", *lines])
+    in_order(stage.last, ["You are Luna.", *lines, "Time?", "noon it was", "And?"])
     return 1
 
 
@@ -243,7 +251,7 @@ async def group(stage: Stage) -> int:
     alice, bob = make_author("Alice"), make_author("Bob")
     for guess, question, answer in (GUESSES, DOUBTS):
         assert await bot.hear(guess, room, bob) == []
-        assert (await bot.hear(question, room, alice, mentions_me=True))[-1] == answer
+        assert stage.heard((await bot.hear(question, room, alice, mentions_me=True))[-1], answer)
     said = [f"Bob: {GUESSES[0]}", f"Alice: {GUESSES[1]}", GUESSES[2], f"Bob: {DOUBTS[0]}", f"Alice: {DOUBTS[1]}"]
     in_order(stage.last, said)
     return 2

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
+from sqlalchemy import select
 
-from bot.llm.model import ContextTooLong, ModelError
+from bot.llm.model import ContextTooLong
+from bot.store.tables import MessageKind, messages
+from bot.testing import make_author, make_channel
 from tests.conftest import MakeApp
 from tests.conversations import CONVERSATIONS, Conversation, Stage, talker
-from tests.emulators.openai.harness import bench, user
+from tests.emulators.openai.harness import HELLO, bench, user
 from tests.emulators.openai.profiles import PROFILES, Profile, behaving_like
-from tests.emulators.openai.script import Chooser
+from tests.emulators.openai.script import Chooser, Cut, Pause, Plain, Raw, Refuse, Reply, Stall, Stream, chunk, said
 
 each_profile = pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
 each_conversation = pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda one: one.name)
 
 
 @asynccontextmanager
-async def staged(profile: Profile, script: Chooser, make_app: MakeApp, **provider: float) -> AsyncIterator[Stage]:
+async def staged(profile: Profile, script: Chooser, make_app: MakeApp, **provider: Any) -> AsyncIterator[Stage]:
     parameters = {"temperature": 0.8, "top_k": 40}
     async with bench(script, write_bytes=profile.write_bytes, parameters=parameters, **provider) as it:
         yield Stage(profile=profile, bench=it, make_app=make_app)
@@ -49,4 +55,41 @@ async def test_M17_every_server_that_says_so_is_understood_when_a_prompt_does_no
     if "{limit}" in profile.overflow.words:
         assert caught.value.limit == profile.window
         assert (caught.value.given or 0) > profile.window
-    assert isinstance(caught.value, ModelError)
+
+
+HALF = said("Half a ")
+ERROR = {"message": "upstream is gone", "code": 502}
+FAULTS: dict[str, Reply] = {
+    "cut": Stream([*HALF, Cut()]),
+    "stalled": Stream([*HALF, Stall()]),
+    "stalled from the start": Stream([Stall()]),
+    "thinking for ever": Stream(
+        itertools.chain.from_iterable(itertools.repeat((chunk({"reasoning": "hm"}), Pause(0.02))))
+    ),
+    "an error in the stream": Stream([*HALF, {"error": ERROR}]),
+    "an error without its key": Stream([*HALF, {"object": "error", **ERROR}]),
+    "an error for a finish": Stream([*HALF, chunk({}, finish="error")]),
+    "no chunk": Stream([*HALF, Raw(b"data: [1, 2\n\n")]),
+    "an error with status 200": Plain(body={"error": ERROR}),
+    "nothing with status 200": Plain(body=None),
+    "a page with status 200": Refuse(status=200, body="<html><h1>Welcome</h1></html>"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_L21_whatever_a_hostile_server_does_it_ends_and_half_an_answer_is_never_a_whole_one(
+    fault: str, make_app: MakeApp
+) -> None:
+    alice, dm = make_author("Alice"), make_channel(dm=True)
+    async with staged(
+        PROFILES[-1], lambda _: FAULTS[fault], make_app, first_token_timeout=0.2, total_timeout=0.6
+    ) as it:
+        bot = await it.bot()
+        async with asyncio.timeout(20):
+            *_, heard = await bot.hear("Hello.", dm, alice)
+        assert bot.adapter.replies[-1].failed
+        assert "Half" not in heard
+        it.bench.openai.script = HELLO
+        assert await bot.hear("And now?", dm, alice) == ["Hello!"]
+        whole = select(messages.c.text).where(messages.c.kind == MessageKind.REPLY.value, ~messages.c.cut)
+        assert "Half a" not in str(await bot.app.core.db.read(lambda tx: tx.execute(whole).scalars().all()))

@@ -87,7 +87,7 @@ def _thoughts(profile: Profile, say: Say) -> Iterator[Json]:
     thoughts = pieces(say.reasoning)
     match profile.reasoning:
         case "reasoning_content" | "reasoning":
-            yield from ({profile.reasoning: thought} for thought in thoughts)
+            yield from ({str(profile.reasoning): thought} for thought in thoughts)
         case "parts":
             for thought in thoughts:
                 yield {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": thought}]}]}

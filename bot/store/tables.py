@@ -321,20 +321,21 @@ class Remembered(SQLModel, table=True):
     value: str = Field(sa_column=Column(Text, nullable=False))
 
 
-def _core(model: type[SQLModel]) -> Table:
+def core(model: type[SQLModel]) -> Table:
+    """The table behind a model, for queries."""
     return SQLModel.metadata.tables[str(model.__tablename__)]
 
 
-sessions = _core(ChatSession)
-conversations = _core(Conversation)
-listenings = _core(Listening)
-messages = _core(Message)
-sent_parts = _core(SentPart)
-images = _core(StoredImage)
-overrides = _core(Override)
-model_calls = _core(ModelCall)
-learned_quirks = _core(LearnedQuirkRow)
-people = _core(Person)
-namings = _core(Naming)
-introductions = _core(Introduction)
-remembered = _core(Remembered)
+sessions = core(ChatSession)
+conversations = core(Conversation)
+listenings = core(Listening)
+messages = core(Message)
+sent_parts = core(SentPart)
+images = core(StoredImage)
+overrides = core(Override)
+model_calls = core(ModelCall)
+learned_quirks = core(LearnedQuirkRow)
+people = core(Person)
+namings = core(Naming)
+introductions = core(Introduction)
+remembered = core(Remembered)

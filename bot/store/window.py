@@ -14,6 +14,7 @@ from bot.store.database import Tx
 from bot.store.quotes import current_quotes
 from bot.store.tables import (
     ADDRESSED,
+    SENDING,
     UNANSWERED,
     MessageKind,
     ReplyState,
@@ -199,6 +200,7 @@ _ASKED = select(messages.c.author_key, messages.c.answered_by).where(
 _BREAK = and_(
     messages.c.session_id == bindparam("session_id"),
     ADDRESSED,
+    SENDING,
     or_(messages.c.author_key != bindparam("author_key"), messages.c.answered_by.is_not(None)),
 )
 _BEFORE = select(func.max(messages.c.id)).where(_BREAK, messages.c.id < bindparam("asked")).scalar_subquery()
@@ -226,3 +228,18 @@ def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
     if asked is None or asked.answered_by is not None:
         return ()
     return tuple(tx.execute(_BURST, {**facts, "author_key": asked.author_key}).scalars())
+
+
+def read_rows(tx: Tx, ids: Sequence[int]) -> list[WindowRow]:
+    """Some messages by id, in order, as they stand now, without what is gone or was said in privacy."""
+    found = select(*_COLUMNS).where(
+        messages.c.id.in_(tuple(ids)), messages.c.text != "", LIVE, SHOWN, not_(messages.c.is_private)
+    )
+    return [_window_row(row) for row in tx.execute(found.order_by(messages.c.position, messages.c.id))]
+
+
+def open_end(tx: Tx, session_id: int) -> int | None:
+    """The first position at which an answer is still to come or on its way; `None` where nobody waits."""
+    waits = or_(UNANSWERED, SENDING)
+    found = select(func.min(messages.c.position)).where(messages.c.session_id == session_id, waits, LIVE)
+    return tx.execute(found).scalar()

@@ -1,0 +1,284 @@
+"""Reads what the summariser returns, and keeps of it what its sources bear out. Pure; knows no store and no model.
+
+A reply is JSON with numbers: lines of the transcript as sources, live items to replace or retire, people by their key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bot.llm.json_reply import NoJson, read_json
+from bot.memory.items import Add, Category, Delta, FollowUpState, Item, ItemKind, NewItem, Retire
+
+MOST_OPERATIONS = 40
+"""Of one kind in one reply; a server that keeps to the schema stops there."""
+LONGEST_TEXT = 300
+"""Characters of one item."""
+LONGEST_GIST = 1_500
+
+
+class BadDelta(Exception):
+    """A reply that must change nothing. The sentence goes back to the model, and shows in /status."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """A citable line of a transcript: the message behind it, who said it, and on which day."""
+
+    message_id: int
+    author_key: str | None
+    """`None` for what a persona or a tool said."""
+    day: date
+
+    @property
+    def is_human(self) -> bool:
+        """Whether a person said it."""
+        return self.author_key is not None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ground:
+    """What a reply may refer to: lines by number, people by key with their names, live items by number."""
+
+    lines: Mapping[int, Line]
+    people: Mapping[str, str]
+    items: Mapping[int, Item]
+
+
+class _Operation(BaseModel):
+    model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
+
+    text: str = Field(min_length=1, max_length=LONGEST_TEXT)
+    lines: list[int] = Field(min_length=1)
+    item: int | None = None
+
+
+class _Fact(_Operation):
+    who: str
+    category: Category = Category.OTHER
+
+
+class _Event(_Operation):
+    day: date | None = None
+
+
+class _Agreed(_Operation):
+    who: list[str] = []
+
+
+class _Open(_Operation):
+    who: str | None = None
+    due: date | None = None
+    state: FollowUpState = FollowUpState.OPEN
+
+
+class _Retire(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    item: int
+    lines: list[int] = []
+
+
+O = TypeVar("O", bound=BaseModel)  # noqa: E741 -- an operation
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a reply, every string and list bounded: a small model must be able to end."""
+    text = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
+    numbers = {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 8}
+    key = {"type": "string", "maxLength": 80}
+    day = {"type": ["string", "null"], "maxLength": 10}
+    number = {"type": ["integer", "null"]}
+
+    def operations(required: Sequence[str], **more: Any) -> dict[str, Any]:
+        properties = {"text": text, "lines": numbers, "item": number, **more}
+        one = {"type": "object", "properties": properties, "required": ["text", "lines", *required]}
+        return {"type": "array", "maxItems": MOST_OPERATIONS, "items": {**one, "additionalProperties": False}}
+
+    retire = {
+        "type": "object",
+        "properties": {"item": {"type": "integer"}, "lines": numbers},
+        "required": ["item", "lines"],
+        "additionalProperties": False,
+    }
+    properties = {
+        "facts": operations(["who", "category"], who=key, category={"enum": [*Category]}),
+        "events": operations(["day"], day=day),
+        "agreed": operations(["who"], who={"type": "array", "items": key, "maxItems": 20}),
+        "open": operations(["who", "due", "state"], who={"type": ["string", "null"], "maxLength": 80}, due=day,
+                           state={"enum": [*FollowUpState]}),
+        "retire": {"type": "array", "maxItems": MOST_OPERATIONS, "items": retire},
+        "gist": {"type": "string", "maxLength": LONGEST_GIST},
+    }  # fmt: skip
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": ["facts", "events", "agreed", "open", "retire", "gist"],
+        "additionalProperties": False,
+    }
+
+
+def read_delta(text: str, ground: Ground) -> Delta:
+    """What a reply changes, as far as it is borne out by what it refers to; the rest is listed as refused.
+
+    Raises:
+        BadDelta: it is no whole JSON, changes nothing, or is refused for the greater part.
+    """
+    try:
+        reply = read_json(text)
+    except NoJson as error:
+        raise BadDelta(str(error)) from error
+    refused: list[str] = []
+    adds = [*_adds(reply, ground, refused)]
+    retires = [*_retires(reply, ground, refused)]
+    delta = Delta(adds=tuple(adds), retires=tuple(retires), gist=_gist(reply, refused), refused=tuple(refused))
+    if len(refused) > len(adds) + len(retires):
+        raise BadDelta("most of it is not borne out: " + "; ".join(refused[:5]))
+    if delta.is_empty:
+        raise BadDelta("it holds nothing: no gist, no facts, no events, nothing agreed and nothing open")
+    return delta
+
+
+def _gist(reply: Mapping[str, Any], refused: list[str]) -> str | None:
+    gist = reply.get("gist")
+    if not isinstance(gist, str) or not gist.strip():
+        return None
+    if len(gist) > LONGEST_GIST:
+        refused.append(f"the gist has {len(gist)} characters, {LONGEST_GIST} at most")
+        return None
+    return gist.strip()
+
+
+def _adds(reply: Mapping[str, Any], ground: Ground, refused: list[str]) -> Iterator[Add]:
+    known = {_likeness(item.new) for item in ground.items.values()}
+    for kind, found in _operations(reply, refused):
+        try:
+            new = _new_item(kind, found, ground)
+            replaces = _live_item(found.item, kind, ground)
+        except BadDelta as error:
+            refused.append(f"{kind.value} “{found.text[:40]}”: {error}")
+            continue
+        if _likeness(new) not in known:
+            known.add(_likeness(new))
+            yield Add(item=new, replaces=replaces)
+
+
+def _operations(reply: Mapping[str, Any], refused: list[str]) -> Iterator[tuple[ItemKind, _Operation]]:
+    kinds: tuple[tuple[str, ItemKind, type[_Operation]], ...] = (
+        ("facts", ItemKind.FACT, _Fact),
+        ("events", ItemKind.EVENT, _Event),
+        ("agreed", ItemKind.CONSENSUS, _Agreed),
+        ("open", ItemKind.FOLLOW_UP, _Open),
+    )
+    for name, kind, model in kinds:
+        for found in _each(reply, name, model, refused):
+            yield kind, found
+
+
+def _each(reply: Mapping[str, Any], name: str, model: type[O], refused: list[str]) -> Iterator[O]:
+    """The operations of one list, each read by itself: one that is malformed must not cost the others."""
+    listed = reply.get(name)
+    for number, given in enumerate(listed[:MOST_OPERATIONS] if isinstance(listed, list) else (), 1):
+        try:
+            yield model.model_validate(given)
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"]))
+            refused.append(f"{name} {number}: {where} {first['msg'].lower()}".replace("  ", " "))
+
+
+def _retires(reply: Mapping[str, Any], ground: Ground, refused: list[str]) -> Iterator[Retire]:
+    for found in _each(reply, "retire", _Retire, refused):
+        item = ground.items.get(found.item)
+        if item is None:
+            refused.append(f"retire {found.item}: there is no item of that number")
+        elif item.new.pinned:
+            refused.append(f"retire {found.item}: it is pinned")
+        elif lines := [number for number in found.lines if number in ground.lines]:
+            yield Retire(item=item.id, sources=tuple(ground.lines[number].message_id for number in lines))
+        else:
+            refused.append(f"retire {found.item}: it cites no line of the transcript")
+
+
+def _new_item(kind: ItemKind, found: _Operation, ground: Ground) -> NewItem:
+    lines = _cited(found.lines, ground)
+    text = " ".join(found.text.split())
+    match found:
+        case _Fact():
+            said = [line for line in lines if line.is_human]
+            if not said:
+                raise BadDelta("no person said that; facts come from people's own lines")
+            who, name = _person(found.who, ground)
+            return NewItem(
+                kind=kind,
+                text=_naming(text, name),
+                subject=who,
+                subject_name=name,
+                category=found.category,
+                sources=_sources(said),
+            )
+        case _Event():
+            return NewItem(kind=kind, text=text, day=found.day or lines[0].day, sources=_sources(lines))
+        case _Agreed():
+            if not any(line.is_human for line in lines):
+                raise BadDelta("no person confirmed that")
+            people = tuple(dict.fromkeys(_person(who, ground)[0] for who in found.who))
+            return NewItem(kind=kind, text=text, people=people, sources=_sources(lines))
+        case _Open():
+            owner = _person(found.who, ground) if found.who else None
+            return NewItem(
+                kind=kind,
+                text=text,
+                subject=owner and owner[0],
+                subject_name=owner[1] if owner else "",
+                day=found.due,
+                state=found.state,
+                sources=_sources(lines),
+            )
+    raise AssertionError(kind)
+
+
+def _cited(numbers: Sequence[int], ground: Ground) -> list[Line]:
+    unknown = [number for number in numbers if number not in ground.lines]
+    if unknown:
+        raise BadDelta(f"there is no line {unknown[0]}")
+    return [ground.lines[number] for number in dict.fromkeys(numbers)]
+
+
+def _person(who: str, ground: Ground) -> tuple[str, str]:
+    """Key and name of somebody: by key, or by a name that only one of them has."""
+    if who in ground.people:
+        return who, ground.people[who]
+    named = [key for key, name in ground.people.items() if name.casefold() == who.strip().casefold()]
+    if len(named) != 1:
+        raise BadDelta(f"{who!r} is " + ("nobody here" if not named else "the name of several people"))
+    return named[0], ground.people[named[0]]
+
+
+def _live_item(number: int | None, kind: ItemKind, ground: Ground) -> int | None:
+    if number is None:
+        return None
+    item = ground.items.get(number)
+    if item is None or item.new.kind is not kind:
+        raise BadDelta(f"there is no {kind.value} of number {number} to update")
+    if item.new.pinned:
+        raise BadDelta(f"item {number} is pinned")
+    return item.id
+
+
+def _sources(lines: Sequence[Line]) -> tuple[int, ...]:
+    return tuple(dict.fromkeys(line.message_id for line in lines))
+
+
+def _naming(text: str, name: str) -> str:
+    """A fact that says whom it is about: read on its own, "hates cilantro" would be the reader's (M19)."""
+    return text if name.casefold() in text.casefold() else f"{name}: {text}"
+
+
+def _likeness(new: NewItem) -> tuple[object, ...]:
+    return new.kind, new.subject, new.text.casefold().rstrip(".。"), new.day, new.state

@@ -1,0 +1,95 @@
+"""What a compaction reads: the messages after the watermark, and where they are cut. One read, no writes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.memory.items import Memory
+from bot.prompt.lines import group_history
+from bot.settings import Summary
+from bot.store.compactions import CompactionRow, newest_compactions
+from bot.store.database import Tx
+from bot.store.memories import Ground, read_ground, read_memory, stale_sources
+from bot.store.tables import MessageKind
+from bot.store.window import WindowRow, open_end, read_rows, read_window
+
+EVERYTHING = 2**62
+"""Room for all that stands after the watermark."""
+MOST_KEPT_RATIO = 0.3
+"""Of the window, what stays verbatim at most (DESIGN 5)."""
+ATTEMPTS_LOOKED_AT = 10
+"""How many failures in a row a pause grows with."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Snapshot:
+    """A conversation as a compaction found it. `rows` are those to fold, `kept` those that stay verbatim."""
+
+    ground: Ground
+    memory: Memory
+    rows: tuple[WindowRow, ...]
+    kept: tuple[WindowRow, ...]
+    again: tuple[WindowRow, ...]
+    """Older messages whose items are stale."""
+    attempts: tuple[CompactionRow, ...]
+    """The newest first."""
+
+
+def take_snapshot(
+    tx: Tx, session_id: int, conversation_id: int, *, summary: Summary, window: int, up_to: int
+) -> Snapshot | None:
+    """What can be folded now; `None` once the conversation is closed."""
+    ground = read_ground(tx, conversation_id)
+    if ground is None:
+        return None
+    rows = read_window(tx, session_id, conversation_id, up_to=up_to, room=EVERYTHING)
+    units = group_history(rows)
+    cut = cut_of(units, summary, window, before=open_end(tx, session_id))
+    memory = read_memory(tx, conversation_id)
+    again = stale_sources(tx, conversation_id)
+    return Snapshot(
+        ground=ground,
+        memory=memory,
+        rows=tuple(row for unit in units[:cut] for row in unit),
+        kept=tuple(row for unit in units[cut:] for row in unit),
+        again=tuple(read_rows(tx, again)) if again else (),
+        attempts=tuple(newest_compactions(tx, conversation_id, ATTEMPTS_LOOKED_AT)),
+    )
+
+
+def cut_of(units: Sequence[Sequence[WindowRow]], summary: Summary, window: int, *, before: int | None = None) -> int:
+    """How many of the oldest units are folded: the newest stay until both `KEEP_RECENT` messages and `KEEP_TOKENS` are
+    reached, within 30 % of the window, but always the last burst and what follows it. Nothing from the position
+    `before` on is folded: it waits for an answer, whose place would then be behind the watermark.
+    """
+    most = int(window * MOST_KEPT_RATIO)
+    cut, messages, tokens = len(units), 0, 0
+    must_keep = _last_burst(units)
+    while cut:
+        unit = units[cut - 1]
+        size = sum(row.tokens for row in unit)
+        is_free = cut - 1 < must_keep
+        if is_free and ((messages >= summary.keep_recent and tokens >= summary.keep_tokens) or tokens + size > most):
+            break
+        cut, messages, tokens = cut - 1, messages + len(unit), tokens + size
+    while before is not None and cut and units[cut - 1][0].position >= before:
+        cut -= 1
+    return cut
+
+
+def _last_burst(units: Sequence[Sequence[WindowRow]]) -> int:
+    """The first unit of the last burst: the newest addressed messages of one author that no answer parts."""
+    first, author = max(0, len(units) - 1), None
+    for index in range(len(units) - 1, -1, -1):
+        asker = next((row.author_key for row in units[index] if row.addressed), None)
+        if asker is None:
+            continue
+        if author is not None and (asker != author or _is_answered(units[index])):
+            break
+        first, author = index, asker
+    return first
+
+
+def _is_answered(unit: Sequence[WindowRow]) -> bool:
+    return any(row.kind is MessageKind.REPLY for row in unit)

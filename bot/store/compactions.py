@@ -1,0 +1,169 @@
+"""Compactions in the database: each attempt is a row, a success is committed as a whole, and can be taken back."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Row, insert, select, update
+
+from bot.memory.items import Delta
+from bot.store.database import Tx
+from bot.store.memories import Count, Ground, first_said, insert_gist, insert_item, retire
+from bot.store.memory_tables import compactions, memory_items
+from bot.store.tables import conversations
+
+
+class Reason(StrEnum):
+    """Why messages move into memory."""
+
+    MANUAL = "manual"
+    SOFT = "soft"
+    HARD = "hard"
+    IDLE = "idle"
+
+
+class Outcome(StrEnum):
+    """How a compaction ended."""
+
+    DONE = "done"
+    STALE = "stale"
+    """Something it had read was changed meanwhile."""
+    FAILED = "failed"
+    UNDONE = "undone"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One compaction for the record. Tokens are those of the next prompt, before and after."""
+
+    ground: Ground
+    reason: Reason
+    focus: str
+    to_position: int
+    messages: int
+    model: str
+    tokens_before: int
+    tokens_after: int
+    began_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CompactionRow:
+    """A compaction as it is kept."""
+
+    id: int
+    reason: Reason
+    focus: str
+    from_position: int
+    to_position: int
+    messages: int
+    model: str
+    tokens_before: int
+    tokens_after: int
+    outcome: Outcome
+    problem: str
+    began_at: datetime
+
+
+def commit(tx: Tx, attempt: Attempt, delta: Delta, count: Count, now: datetime) -> Outcome:
+    """Make a delta part of the memory and raise the watermark, unless what it stood on has changed since (R4)."""
+    ground = attempt.ground
+    raised = tx.execute(
+        update(conversations)
+        .where(
+            conversations.c.id == ground.conversation_id,
+            conversations.c.closed_at.is_(None),
+            conversations.c.watermark == ground.watermark,
+            conversations.c.generation == ground.generation,
+        )
+        .values(watermark=attempt.to_position, generation=ground.generation + 1)
+    )
+    if not raised.rowcount:
+        record_attempt(tx, attempt, Outcome.STALE, now)
+        return Outcome.STALE
+    made_by = f"compaction:{record_attempt(tx, attempt, Outcome.DONE, now, delta=delta)}"
+    _apply(tx, ground, delta, made_by, count, now)
+    return Outcome.DONE
+
+
+def _apply(tx: Tx, ground: Ground, delta: Delta, made_by: str, count: Count, now: datetime) -> None:
+    for add in delta.adds:
+        insert_item(tx, ground, add, made_by, count, now)
+    for gone in delta.retires:
+        retire(tx, (memory_items.c.id == gone.item,), made_by, now, valid_to=first_said(tx, gone.sources))
+    if delta.gist:
+        insert_gist(tx, ground, delta.gist, made_by, count, now)
+
+
+def record_attempt(
+    tx: Tx, attempt: Attempt, outcome: Outcome, now: datetime, *, problem: str = "", delta: Delta | None = None
+) -> int:
+    """Keep how a compaction went; returns the row's id."""
+    values = {
+        "conversation_id": attempt.ground.conversation_id,
+        "reason": attempt.reason.value,
+        "focus": attempt.focus,
+        "from_position": attempt.ground.watermark + 1,
+        "to_position": attempt.to_position,
+        "messages": attempt.messages,
+        "model": attempt.model,
+        "tokens_before": attempt.tokens_before,
+        "tokens_after": attempt.tokens_after,
+        "delta": json.dumps(asdict(delta), default=str, ensure_ascii=False) if delta else "",
+        "outcome": outcome.value,
+        "problem": problem,
+        "began_at": attempt.began_at,
+        "ended_at": now,
+    }
+    made = tx.execute(insert(compactions).values(values)).inserted_primary_key
+    assert made is not None
+    return int(made[0])
+
+
+def newest_compactions(tx: Tx, conversation_id: int, limit: int, offset: int = 0) -> list[CompactionRow]:
+    """The newest attempts first, also those that failed."""
+    rows = tx.execute(
+        select(compactions)
+        .where(compactions.c.conversation_id == conversation_id)
+        .order_by(compactions.c.id.desc())
+        .limit(limit)
+        .offset(offset)
+    )
+    return [_compaction(row) for row in rows]
+
+
+def _compaction(row: Row[Any]) -> CompactionRow:
+    kept = {name: getattr(row, name) for name in CompactionRow.__slots__}
+    return CompactionRow(**{**kept, "reason": Reason(row.reason), "outcome": Outcome(row.outcome)})
+
+
+def undo_compaction(tx: Tx, conversation_id: int, now: datetime) -> CompactionRow | None:
+    """Take back the newest compaction that counts: its items go, those it retired return, its messages are verbatim
+    again. `None` where there is none. What people changed by hand since then stays.
+    """
+    row = tx.execute(
+        select(compactions)
+        .where(compactions.c.conversation_id == conversation_id, compactions.c.outcome == Outcome.DONE.value)
+        .order_by(compactions.c.id.desc())
+        .limit(1)
+    ).first()
+    if row is None:
+        return None
+    made_by = f"compaction:{row.id}"
+    retire(tx, (memory_items.c.made_by == made_by,), f"undo:{row.id}", now)
+    tx.execute(
+        update(memory_items)
+        .where(memory_items.c.conversation_id == conversation_id, memory_items.c.retired_by == made_by)
+        .values(retired_by=None, retired_at=None, valid_to=None)
+    )
+    tx.execute(update(compactions).where(compactions.c.id == row.id).values(outcome=Outcome.UNDONE.value))
+    tx.execute(
+        update(conversations)
+        .where(conversations.c.id == conversation_id)
+        .values(watermark=row.from_position - 1, generation=conversations.c.generation + 1)
+    )
+    return _compaction(row)

@@ -1,0 +1,215 @@
+"""Memory in the database: what a conversation remembers now, and how items come and go.
+
+Rows are never changed in what they say: an update retires one row and makes another, so that an undo is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, and_, bindparam, func, insert, select, update
+
+from bot.memory.items import Add, Category, FollowUpState, Item, ItemKind, Memory, NewItem
+from bot.store.database import Tx
+from bot.store.memory_tables import LIVE_ITEM, memory_items, memory_sources
+from bot.store.tables import conversations, messages, sessions
+
+GIST = "gist"
+"""Kind of the row that holds a conversation's gist; it is no item of its own."""
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ground:
+    """Whose memory it is, and what it stood on when the messages were read (R4)."""
+
+    conversation_id: int
+    persona_id: str
+    watermark: int
+    generation: int
+
+
+# Statements of the hot path are made once: building one costs more than running it.
+_LIVE = (
+    select(memory_items)
+    .where(memory_items.c.conversation_id == bindparam("conversation_id"), LIVE_ITEM)
+    .order_by(memory_items.c.id)
+)
+_SOURCES = (
+    select(memory_sources)
+    .join(memory_items, memory_items.c.id == memory_sources.c.item_id)
+    .where(memory_items.c.conversation_id == bindparam("conversation_id"), LIVE_ITEM)
+    .order_by(memory_sources.c.message_id)
+)
+_GROUND = select(
+    conversations.c.id.label("conversation_id"),
+    conversations.c.persona_id,
+    conversations.c.watermark,
+    conversations.c.generation,
+).where(conversations.c.id == bindparam("conversation_id"), conversations.c.closed_at.is_(None))
+
+_PLACE = (
+    select(sessions.c.place_key, sessions.c.visibility)
+    .join(conversations, conversations.c.session_id == sessions.c.id)
+    .where(conversations.c.id == bindparam("conversation_id"))
+)
+
+
+def read_memory(tx: Tx, conversation_id: int) -> Memory:
+    """What a conversation remembers now."""
+    rows = tx.execute(_LIVE, {"conversation_id": conversation_id}).all()
+    if not rows:
+        return Memory()
+    sources: dict[int, list[int]] = {}
+    for item_id, message_id in tx.execute(_SOURCES, {"conversation_id": conversation_id}):
+        sources.setdefault(item_id, []).append(message_id)
+    gist = next((row.text for row in rows if row.kind == GIST), "")
+    return Memory(gist=gist, items=tuple(_item(row, sources.get(row.id, ())) for row in rows if row.kind != GIST))
+
+
+def _item(row: Row[Any], sources: Sequence[int]) -> Item:
+    new = NewItem(
+        kind=ItemKind(row.kind),
+        text=row.text,
+        subject=row.subject,
+        subject_name=row.subject_name,
+        category=Category(row.category) if row.category else None,
+        day=row.day,
+        people=tuple(filter(None, row.people.split("\n"))),
+        state=FollowUpState(row.state) if row.state else None,
+        sources=tuple(sources),
+        pinned=row.pinned,
+    )
+    return Item(id=row.id, new=new, tokens=row.tokens, stale=row.stale)
+
+
+def read_ground(tx: Tx, conversation_id: int) -> Ground | None:
+    """What a compaction of this conversation would stand on; `None` once it is closed."""
+    row = tx.execute(_GROUND, {"conversation_id": conversation_id}).first()
+    return Ground(**row._mapping) if row else None
+
+
+def insert_item(tx: Tx, ground: Ground, add: Add, made_by: str, count: Count, now: datetime) -> int:
+    """Keep a new item, and retire the one that it replaces; returns its id."""
+    new = add.item
+    said_at = first_said(tx, new.sources)
+    values = {
+        "kind": new.kind.value,
+        "text": new.text,
+        "tokens": count(new.text),
+        "subject": new.subject,
+        "subject_name": new.subject_name,
+        "category": new.category and new.category.value,
+        "day": new.day,
+        "people": "\n".join(new.people),
+        "state": new.state and new.state.value,
+        "pinned": new.pinned,
+        "replaces": add.replaces,
+    }
+    if said_at is not None:
+        values["valid_from"] = said_at
+    item_id = _insert(tx, ground, values, made_by, now)
+    sources = [{"item_id": item_id, "message_id": source} for source in new.sources]
+    if sources:
+        tx.execute(insert(memory_sources), sources)
+    if add.replaces is not None:
+        retire(tx, (memory_items.c.id == add.replaces,), made_by, now, valid_to=said_at)
+    return item_id
+
+
+def insert_gist(tx: Tx, ground: Ground, text: str, made_by: str, count: Count, now: datetime) -> None:
+    """Keep a new gist in place of the one before."""
+    old = (memory_items.c.conversation_id == ground.conversation_id, memory_items.c.kind == GIST)
+    retire(tx, old, made_by, now)
+    _insert(tx, ground, {"kind": GIST, "text": text, "tokens": count(text)}, made_by, now)
+
+
+def _insert(tx: Tx, ground: Ground, values: dict[str, Any], made_by: str, now: datetime) -> int:
+    place = tx.execute(_PLACE, {"conversation_id": ground.conversation_id}).one()
+    shared = {
+        "conversation_id": ground.conversation_id,
+        "persona_id": ground.persona_id,
+        "place_key": place.place_key,
+        "visibility": place.visibility,
+        "valid_from": now,
+        "made_by": made_by,
+        "made_at": now,
+    }
+    made = tx.execute(insert(memory_items).values({**shared, **values})).inserted_primary_key
+    assert made is not None
+    return int(made[0])
+
+
+def first_said(tx: Tx, sources: Iterable[int]) -> datetime | None:
+    """When the oldest of these messages was sent."""
+    found = select(func.min(messages.c.sent_at)).where(messages.c.id.in_(tuple(sources)))
+    return tx.execute(found).scalar()
+
+
+def retire(tx: Tx, which: Sequence[Any], by: str, now: datetime, *, valid_to: datetime | None = None) -> int:
+    """Let live items hold no longer; how many there were."""
+    values = {"retired_by": by, "retired_at": now, "valid_to": valid_to or now}
+    return tx.execute(update(memory_items).where(*which, LIVE_ITEM).values(values)).rowcount
+
+
+def retire_item(tx: Tx, conversation_id: int, item_id: int, by: str, now: datetime) -> bool:
+    """Forget one item by somebody's word; whether it was there."""
+    which = (memory_items.c.id == item_id, memory_items.c.conversation_id == conversation_id)
+    return retire(tx, which, by, now) > 0
+
+
+def retire_kinds(tx: Tx, conversation_id: int, kinds: Iterable[str], by: str, now: datetime) -> int:
+    """Forget all items of some kinds (`GIST` is one); how many there were."""
+    which = (memory_items.c.conversation_id == conversation_id, memory_items.c.kind.in_(tuple(kinds)))
+    return retire(tx, which, by, now)
+
+
+def revive(tx: Tx, conversation_id: int, by: str, retired_at: datetime) -> int:
+    """Take back what somebody's word retired at that moment; how many items returned."""
+    which = and_(
+        memory_items.c.conversation_id == conversation_id,
+        memory_items.c.retired_by == by,
+        memory_items.c.retired_at == retired_at,
+    )
+    values = {"retired_by": None, "retired_at": None, "valid_to": None}
+    return tx.execute(update(memory_items).where(which).values(values)).rowcount
+
+
+def set_pinned(tx: Tx, conversation_id: int, item_id: int, *, pinned: bool) -> bool:
+    """Pin an item, so that no compaction touches it, or let it go; whether it was there."""
+    which = (memory_items.c.id == item_id, memory_items.c.conversation_id == conversation_id, LIVE_ITEM)
+    return tx.execute(update(memory_items).where(*which).values(pinned=pinned)).rowcount > 0
+
+
+def mark_stale(tx: Tx, message_id: int, by: str, now: datetime) -> None:
+    """A source was edited or deleted: its items are looked at again by the next compaction. One whose every source is
+    deleted goes at once (D31).
+    """
+    items = [*tx.execute(select(memory_sources.c.item_id).where(memory_sources.c.message_id == message_id)).scalars()]
+    if not items:
+        return
+    tx.execute(update(memory_items).where(memory_items.c.id.in_(items), LIVE_ITEM).values(stale=True))
+    still_said = (
+        select(memory_sources.c.item_id)
+        .join(messages, messages.c.id == memory_sources.c.message_id)
+        .where(memory_sources.c.item_id.in_(items), messages.c.deleted_at.is_(None))
+    )
+    gone = set(items) - set(tx.execute(still_said).scalars())
+    if gone:
+        retire(tx, (memory_items.c.id.in_(gone),), by, now)
+
+
+def stale_sources(tx: Tx, conversation_id: int) -> tuple[int, ...]:
+    """The messages that stale items go back to and that still are said."""
+    found = (
+        select(memory_sources.c.message_id)
+        .join(memory_items, memory_items.c.id == memory_sources.c.item_id)
+        .where(memory_items.c.conversation_id == conversation_id, memory_items.c.stale, LIVE_ITEM)
+        .distinct()
+        .order_by(memory_sources.c.message_id)
+    )
+    return tuple(tx.execute(found).scalars())

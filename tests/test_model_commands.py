@@ -1,0 +1,148 @@
+"""/model: what is learned about a model's server is told in words, and forgotten on request."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+
+import pytest
+
+from bot.app import App
+from bot.llm.model import ModelEvent, ModelRequest
+from bot.llm.quirks import Quirk
+from bot.locale import Catalogue
+from bot.testing import FakeAdapter, ScriptedModel
+from tests.conftest import MakeApp
+from tests.emulators.openai import OpenAIEmulator, Reply, Request, Say, errors
+from tests.talking import ALICE, BOB, GROUP, Chat
+
+LENGTH = "the length limit goes by its newer name"
+
+
+class Servers:
+    """The app's own client, which it makes of its settings and which these tests let answer."""
+
+    app: App | None = None
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        assert self.app is not None
+        async with aclosing(self.app.models.servers.stream(request)) as events:
+            async for event in events:
+                yield event
+
+    async def close(self) -> None:
+        """The app closes its own client."""
+
+
+def newer(request: Request) -> Reply:
+    """A server that takes the length limit by its newer name only."""
+    if "max_tokens" in request.body:
+        return errors.unsupported_parameter("max_tokens", "max_completion_tokens")
+    return Say(text="ok")
+
+
+@pytest.fixture
+async def openai() -> AsyncIterator[OpenAIEmulator]:
+    async with OpenAIEmulator(newer, models=("scripted", "other")) as server:
+        yield server
+
+
+OpenChat = Callable[..., Awaitable[Chat]]
+
+
+@pytest.fixture
+def open_chat(make_app: MakeApp, openai: OpenAIEmulator) -> OpenChat:
+    async def open_one(**settings: object) -> Chat:
+        servers, adapter = Servers(), FakeAdapter()
+        providers = {"test": {"base_url": openai.base_url}}
+        app = servers.app = await make_app(
+            model=servers, adapter=adapter, persona="none", providers=providers, **settings
+        )
+        return Chat(app=app, adapter=adapter, model=ScriptedModel())
+
+    return open_one
+
+
+def forms(openai: OpenAIEmulator) -> list[bool]:
+    """Of every request: whether it came in its full form."""
+    return ["max_tokens" in request.body for request in openai.requests]
+
+
+async def test_info_tells_what_was_learned_and_after_forget_the_full_form_is_tried_again(
+    open_chat: OpenChat, openai: OpenAIEmulator
+) -> None:
+    chat = await open_chat()
+    assert LENGTH not in await chat.ask("/model info")
+    await chat.say("hello")
+    await chat.say("hello")
+    assert forms(openai) == [True, False, False]
+    assert f"- Learned about its server: {LENGTH}." in await chat.ask("/model info")
+    assert await chat.ask("/model forget") == (
+        f"Forgotten about **test/scripted**: {LENGTH}. The next request tries all of it again."
+    )
+    assert LENGTH not in await chat.ask("/model info")
+    assert await chat.ask("/model forget") == "Nothing special has been learned about **test/scripted**."
+    await chat.say("hello")
+    assert forms(openai) == [True, False, False, True, False]
+
+
+async def test_what_was_learned_or_forgotten_stays_so_after_a_restart(
+    open_chat: OpenChat, openai: OpenAIEmulator
+) -> None:
+    chat = await open_chat()
+    await chat.say("hello")
+    await chat.app.close()
+    chat = await open_chat()
+    # Forgotten before anything else was asked of what is known.
+    assert "Forgotten" in await chat.ask("/model forget")
+    await chat.app.close()
+    chat = await open_chat()
+    assert LENGTH not in await chat.ask("/model info")
+    await chat.say("hello")
+    assert forms(openai) == [True, False, True, False]
+
+
+async def test_another_model_can_be_named_and_only_that_one_is_forgotten(
+    open_chat: OpenChat, openai: OpenAIEmulator
+) -> None:
+    chat = await open_chat()
+    await chat.say("hello")
+    await chat.say("/model use test/other")
+    await chat.say("hello")
+    assert await chat.offers("model forget", "model", "scr") == ["test/scripted"]
+    assert "**test/scripted**" in await chat.ask("/model forget scripted")
+    assert LENGTH in await chat.ask("/model info")
+    assert "test/nonsense" not in await chat.ask("/model forget nonsense")
+    await chat.say("hello")
+    await chat.say("/model use test/scripted")
+    await chat.say("hello")
+    assert forms(openai) == [True, False, True, False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("access", "manages", "told"),
+    [
+        ({}, False, "Only people who manage this channel can change that."),
+        ({}, True, "Forgotten about **test/scripted**"),
+        ({"open_commands": True}, False, "Forgotten about **test/scripted**"),
+        ({"admins": ("fake:bob",)}, True, "Only whoever runs me can do that: it counts for every place at once."),
+        ({"admins": ("fake:alice",)}, False, "Forgotten about **test/scripted**"),
+    ],
+)
+async def test_what_counts_for_every_place_is_for_admins_where_there_are_some_and_else_for_who_manages_one(
+    open_chat: OpenChat, access: dict[str, object], manages: bool, told: str
+) -> None:
+    chat = await open_chat(access=access)
+    await chat.say("hello", author=BOB)
+    if manages:
+        chat.adapter.managers.add(ALICE.id)
+    assert (await chat.say("/model forget", channel=GROUP))[-1].startswith(told)
+
+
+@pytest.mark.parametrize("quirk", Quirk)
+def test_everything_that_can_be_learned_has_words_in_every_language(quirk: Quirk) -> None:
+    catalogue = Catalogue()
+    name = f"quirk-{quirk.value.replace('_', '-')}"
+    words = {catalogue.text(name, locale) for locale in catalogue.locales}
+    assert len(words) == len(catalogue.locales)
+    assert name not in words

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from pydantic import SecretStr
+import textwrap
+from collections.abc import Iterator
+
+from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from bot.env.names import leaves
-from bot.settings import Settings
+from bot.settings import KNOWN_SERVERS, ProviderSettings, Settings
 
 _OPENING = """\
 # Familiar reads its settings from the environment and from a file named .env beside this one.
@@ -18,11 +22,17 @@ _OPENING = """\
 #   PROVIDERS__OPENAI__API_KEY=...    with    MODEL=openai/gpt-5-mini
 """
 
+WIDTH = 120
+"""Columns of the file."""
+
 _FREE_FORM = {
-    "PROVIDERS": ("PROVIDERS__OPENAI__API_KEY=", "PROVIDERS__OLLAMA__BASE_URL=http://127.0.0.1:11434/v1"),
+    "PROVIDERS__OLLAMA__BASE_URL": (f"PROVIDERS__OLLAMA__BASE_URL={KNOWN_SERVERS['ollama']}",),
     "PROFILES": ("PROFILES__TELEGRAM__LANGUAGE=zh",),
     "MODELS": ('MODELS={"openai/gpt-5-mini": {"context_window": 64000}}',),
 }
+
+_TABLES: dict[str, tuple[str, type[BaseModel]]] = {"PROVIDERS": ("PROVIDERS__OLLAMA__", ProviderSettings)}
+"""Tables whose entries have names of the operator's choice, each with an example of one and its fields."""
 
 
 def env_example() -> str:
@@ -34,11 +44,19 @@ def env_example() -> str:
         if head != group:
             lines.append("")
             group = head
-        note = " ".join(filter(None, (field.description, "(place)" if field.json_schema_extra else "")))
-        if note:
-            lines.append(f"# {note}")
-        lines.extend(f"#{line}" for line in _FREE_FORM.get(name, (f"{name}={_shown(field.default)}",)))
+        lines += _example(name, field)
     return "\n".join(lines) + "\n"
+
+
+def _example(name: str, field: FieldInfo) -> Iterator[str]:
+    note = " ".join(filter(None, (field.description, "(place)" if field.json_schema_extra else "")))
+    yield from textwrap.wrap(note, WIDTH, initial_indent="# ", subsequent_indent="# ")
+    if table := _TABLES.get(name):
+        prefix, entry = table
+        for part, its_field in leaves(entry, prefix):
+            yield from _example(part, its_field)
+        return
+    yield from (f"#{line}" for line in _FREE_FORM.get(name, (f"{name}={_shown(field.default)}",)))
 
 
 def _shown(value: object) -> str:

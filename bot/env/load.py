@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from bot.env.file import Unreadable, line_problems
 from bot.env.problems import CHECKS, sentences
 from bot.env.sources import Faulty, FromEnvironment
 from bot.errors import OperatorError
@@ -11,11 +12,12 @@ from bot.settings import Settings
 
 
 class SettingsError(OperatorError):
-    """The settings cannot be used; `problems` holds one sentence per fault."""
+    """The settings cannot be used; `problems` holds one sentence per fault, `read` says where they came from."""
 
-    def __init__(self, problems: list[str]) -> None:
+    def __init__(self, problems: list[str], read: str = "") -> None:
         self.problems = problems
-        super().__init__("These settings need your attention:\n" + "\n".join(f"  - {problem}" for problem in problems))
+        lines = "\n".join(f"  - {problem}" for problem in problems)
+        super().__init__(f"These settings need your attention{read and f' ({read})'}:\n{lines}")
 
 
 def load_settings(env_file: Path | None = Path(".env")) -> Settings:
@@ -24,20 +26,28 @@ def load_settings(env_file: Path | None = Path(".env")) -> Settings:
     Raises:
         SettingsError: with every problem found, in words, never with a value that may be secret.
     """
-    problems: list[str] = []
     unsound: set[str] = set()
     try:
+        problems = line_problems(env_file) if env_file else []
         settings: Settings = FromEnvironment(_env_file=env_file)
+    except Unreadable as error:
+        raise SettingsError([str(error)]) from None
     except Faulty as faulty:
-        problems, unsound, settings = sentences(faulty.details), faulty.unsound, faulty.rest
-    except UnicodeDecodeError:
-        raise SettingsError([f"{env_file} is no UTF-8 text; save it again as UTF-8"]) from None
+        problems += sentences(faulty.details)
+        unsound, settings = faulty.unsound, faulty.rest
     for find, needs in CHECKS:
         if not unsound & needs:
             problems += find(settings)
     if problems:
-        raise SettingsError(problems)
+        raise SettingsError(problems, _told_sources(env_file))
     return settings
+
+
+def _told_sources(env_file: Path | None) -> str:
+    if env_file is None:
+        return ""
+    place = env_file.absolute()
+    return f"read from the environment and {place}" if place.exists() else f"read from the environment; no {place}"
 
 
 def without_effect(settings: Settings) -> list[str]:

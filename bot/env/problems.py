@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from bot.env.access import access_problems
 from bot.env.names import flatten, known_names
 from bot.settings import (
     KNOWN_SERVERS,
     MIN_BUDGET_TOKENS,
+    PLATFORMS,
     ModelSettings,
     ProviderSettings,
     Settings,
@@ -61,6 +63,11 @@ def _names_beside(loc: tuple[int | str, ...]) -> Iterator[str]:
 
 def _profile_problems(settings: Settings) -> Iterator[str]:
     for platform, values in settings.profiles.items():
+        if platform not in PLATFORMS:
+            near = difflib.get_close_matches(platform, PLATFORMS, n=1)
+            names = f"did you mean PROFILES__{near[0].upper()}" if near else f"there are {', '.join(PLATFORMS)}"
+            yield f"PROFILES__{platform.upper()} names no platform; {names}" + ("?" if near else "")
+            continue
         for name, value in flatten(values):
             label = f"PROFILES__{platform}__{name}".upper()
             key = place_keys().get(name)
@@ -126,5 +133,6 @@ CHECKS: tuple[tuple[Callable[[Settings], Iterator[str]], frozenset[str]], ...] =
     (_budget_problems, frozenset({"context_tokens", "max_output_tokens", "reserve_ratio", "trim_threshold_ratio"})),
     (_provider_problems, frozenset({"providers", "model"})),
     (_database_problems, frozenset({"database_url"})),
+    (access_problems, frozenset({"access"})),
 )
 """What only the whole can tell, and the settings that must be sound for it to be told."""

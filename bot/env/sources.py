@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, PydanticBaseSettingsSource
 
+from bot.env.file import ENCODING
 from bot.settings import Settings
 
 
@@ -67,5 +68,5 @@ class FromEnvironment(Settings):
         return (
             init_settings,
             _Environment(settings_cls),
-            _EnvFile(settings_cls, env_file=dotenv_settings.env_file, env_file_encoding="utf-8-sig"),
+            _EnvFile(settings_cls, env_file=dotenv_settings.env_file, env_file_encoding=ENCODING),
         )

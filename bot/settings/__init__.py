@@ -7,7 +7,7 @@ from bot.settings.access import AccessSettings, BotsSettings, QuotaSettings
 from bot.settings.budget import MIN_BUDGET_TOKENS, output_reserve, prompt_budget
 from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
 from bot.settings.place import Activation, PlaceKey, PlaceSettings, place_keys
-from bot.settings.platforms import DiscordSettings, TelegramSettings, WebhookSettings
+from bot.settings.platforms import PLATFORMS, DiscordSettings, TelegramSettings, WebhookSettings
 from bot.settings.pruning import ContextPruning
 from bot.settings.summary import Summary, Trigger
 from bot.settings.whole import Settings
@@ -15,6 +15,7 @@ from bot.settings.whole import Settings
 __all__ = [
     "KNOWN_SERVERS",
     "MIN_BUDGET_TOKENS",
+    "PLATFORMS",
     "AccessSettings",
     "Activation",
     "BotsSettings",

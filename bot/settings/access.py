@@ -12,13 +12,13 @@ from bot.settings.kinds import Group, NameList
 class AccessSettings(Group):
     """Who may talk to the bot. Keys are `platform:id`; empty allow lists allow everybody; deny wins."""
 
-    allow_users: NameList = ()
+    allow_users: NameList = Field((), description="platform:id of people, comma separated: discord:123, telegram:456")
     deny_users: NameList = ()
-    allow_roles: NameList = ()
+    allow_roles: NameList = Field((), description="discord:role id")
     deny_roles: NameList = ()
     allow_channels: NameList = Field((), description="platform:channel id; threads follow their channel")
     deny_channels: NameList = ()
-    allow_places: NameList = Field((), description="guilds and Telegram chats")
+    allow_places: NameList = Field((), description="discord:guild id, telegram:chat id (groups have a minus)")
     deny_places: NameList = ()
     admins: NameList = Field((), description="users who may change everything everywhere")
     open_commands: bool = Field(False, description="everybody may change persona and model in groups")

@@ -15,6 +15,10 @@ PLACE: JsonDict = {"per_place": True}
 
 
 def _split_list(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return [str(value)]  # one bare number is JSON, too
+    if isinstance(value, list | tuple):
+        return [str(item) if isinstance(item, int) else item for item in value]
     if not isinstance(value, str):
         return value
     bare = value.strip().removeprefix("[").removesuffix("]")

@@ -24,14 +24,20 @@ KNOWN_SERVERS = {
 class ProviderSettings(Group):
     """One OpenAI-compatible server, by a name of your choice."""
 
-    api_key: SecretStr | None = None
-    base_url: str | None = Field(None, description="empty = the well-known address of that name")
-    context_window: int | None = Field(None, ge=1024, description="tokens, for all models of this server")
-    max_output_tokens: int | None = Field(None, ge=16)
-    vision: bool | None = Field(None, description="whether its models take images")
-    tools: bool | None = Field(None, description="whether its models call tools")
-    first_token_timeout: Seconds = Field(timedelta(seconds=120), description="seconds")
-    total_timeout: Seconds = Field(timedelta(seconds=600), description="seconds")
+    api_key: SecretStr | None = Field(None, description="empty = the server wants none")
+    base_url: str | None = Field(
+        None,
+        description="empty = the well-known address of openai, openrouter, deepseek, gemini, groq, mistral, ollama, "
+        "lmstudio; needed for any other name",
+    )
+    context_window: int | None = Field(
+        None, ge=1024, description="tokens, of all models of this server; empty = as known of the model's family"
+    )
+    max_output_tokens: int | None = Field(None, ge=16, description="most tokens of one answer its models write")
+    vision: bool | None = Field(None, description="on = its models take images; empty = as known of the model's family")
+    tools: bool | None = Field(None, description="on = its models call tools; empty = as known of the family")
+    first_token_timeout: Seconds = Field(timedelta(seconds=120), description="seconds until an answer must begin")
+    total_timeout: Seconds = Field(timedelta(seconds=600), description="seconds until it must have ended")
 
 
 class ModelSettings(Group):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field, SecretStr
 
 from bot.settings.kinds import Group
+
+PLATFORMS = ("discord", "telegram", "terminal")
+"""The words that keys of people and places begin with, and that profiles are for."""
 
 
 class DiscordSettings(Group):
@@ -13,6 +18,9 @@ class DiscordSettings(Group):
     token: SecretStr | None = Field(None, description="bot token from the developer portal")
     api_base: str | None = Field(None, description="REST proxy instead of Discord's own")
     gateway_url: str | None = Field(None, description="gateway instead of Discord's own")
+    faces: Literal["auto", "off"] = Field(
+        "auto", description="auto = in servers, personas other than the default one speak under their own names"
+    )
 
 
 class WebhookSettings(Group):

@@ -25,8 +25,14 @@ class Settings(PlaceSettings, BaseSettings):
 
     discord: DiscordSettings = DiscordSettings()
     telegram: TelegramSettings = TelegramSettings()
-    providers: dict[str, ProviderSettings] = Field({}, description="by name: PROVIDERS__OPENAI__API_KEY=...")
-    models: dict[str, ModelSettings] = Field({}, description="JSON by model, over the catalogue")
+    providers: dict[str, ProviderSettings] = Field(
+        {}, description="model servers, each under a NAME of your choice, as PROVIDERS__NAME__...; for example:"
+    )
+    models: dict[str, ModelSettings] = Field(
+        {},
+        description="JSON by provider/model, over what is known of its family: context_window, max_output_tokens, "
+        "vision, thinking, tools",
+    )
     profiles: dict[str, dict[str, Any]] = Field(
         {}, description="per-place keys for a platform: PROFILES__DISCORD__PERSONA=..."
     )
@@ -43,7 +49,9 @@ class Settings(PlaceSettings, BaseSettings):
     tool_result_max_ratio: float = Field(0.15, gt=0, le=1, description="no effect yet: part of the window")
     answer_within: Seconds = Field(timedelta(minutes=15), description="seconds; older messages stay unanswered")
     on_adapter_failure: Literal["degrade", "exit"] = Field(
-        "degrade", description="when one platform refuses us: go on with the others, or stop"
+        "degrade",
+        description="when a platform refuses us for good or breaks: degrade = go on with the others, and end with exit "
+        "code 1 when none is left; exit = stop all and end with exit code 1",
     )
     stop_grace: Seconds = Field(timedelta(seconds=7), description="seconds that running answers get at a stop")
     extensions: NameList = Field((), description="no effect yet: Python modules with TOOLS, SECTIONS, HOOKS, COMMANDS")

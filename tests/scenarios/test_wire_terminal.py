@@ -119,7 +119,8 @@ async def test_wrong_settings_are_told_all_at_once(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("\n".join(wrong))
     async with running_bot(tmp_path, {}) as bot:
         assert await bot.ended(30) == 1
-    assert bot.lines[0] == "These settings need your attention:"
+    place = tmp_path / ".env"
+    assert bot.lines[0] == f"These settings need your attention (read from the environment and {place}):"
     told = [line.split()[1] for line in bot.lines[1:]]
     assert sorted(told) == ["CONTEXT_TOKENS", "DISCORD__TOKN", "LOG_LEVEL", "MODEL", "TIMEZONE"]
     assert "did you mean DISCORD__TOKEN?" in bot.output

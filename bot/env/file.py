@@ -1,0 +1,51 @@
+"""The `.env` file: whether it can be read at all, and which of its lines say nothing. Shows none of what is in it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+from dotenv.parser import parse_stream
+
+ENCODING = "utf-8-sig"
+"""Editors on Windows begin a file with a byte order mark."""
+
+
+class Unreadable(Exception):
+    """The file is there and cannot be read; the sentence says why and what to do."""
+
+
+def line_problems(path: Path) -> list[str]:
+    """One sentence for each line that sets nothing. A file that is not there has none.
+
+    Raises:
+        Unreadable: it is there and cannot be read.
+    """
+    return [*_unparsable(_read(path), path)]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding=ENCODING)
+    except FileNotFoundError:
+        return ""
+    except IsADirectoryError:
+        problem = "is a folder, and a text file is needed; a container makes one where its mount finds no file"
+        raise Unreadable(f"{path.absolute()} {problem}") from None
+    except UnicodeDecodeError:
+        raise Unreadable(f"{path.absolute()} is no UTF-8 text; save it again as UTF-8") from None
+    except OSError as error:
+        raise Unreadable(
+            f"{path.absolute()} cannot be read: {error.strerror}. Check its owner and mode (chmod u+r)"
+        ) from None
+
+
+def _unparsable(text: str, path: Path) -> Iterator[str]:
+    for binding in parse_stream(io.StringIO(text)):
+        blank = len(binding.original.string) - len(binding.original.string.lstrip())
+        line = binding.original.line + binding.original.string[:blank].count("\n")
+        if binding.error:
+            yield f"{path.name} line {line} cannot be understood; write NAME=value, quotes in pairs, # before a remark"
+        elif binding.key is not None and binding.value is None:
+            yield f"{path.name} line {line} has no = after the name; write NAME=value"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 MAX_TYPED_CHARS = 100
 """Ours to choose: no name is longer, and comparing takes time by the square."""
 
-_ALIKE = 0.6
+_ALIKE = 0.7
 """From which ratio of difflib on two texts are taken for the same with a slip; what is below reads as a bad joke."""
 _ALIKE_WRITTEN_SHORT = 0.5
 """The same where names are two or three signs long, as in Chinese: one wrong of two."""

@@ -281,44 +281,6 @@ async def test_a_value_set_again_replaces_the_old_one(make_app: MakeApp) -> None
     assert await stored(chat) == {(DM.session_key, "timezone"): '"Europe/Paris"'}
 
 
-async def test_reset_means_model_persona_and_thinking_but_neither_the_name_nor_other_keys(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app, persona="bryony")
-    await chat.ask("/session set timezone Asia/Tokyo -m test/other -p thrupp -t on -n night")
-    told = await chat.ask("/session reset")
-    assert "`model` = test/scripted (default)" in told
-    assert "`persona` = Bryony (default)" in told
-    assert "`thinking` = off (default)" in told
-    assert set(await stored(chat)) == {(DM.session_key, "timezone")}
-    assert "**night**" in await chat.ask("/session")
-
-
-@pytest.mark.parametrize(
-    ("line", "left"),
-    [
-        ("-m", {"persona", "thinking", "timezone"}),
-        ("-p -t", {"model", "timezone"}),
-        ("timezone", {"model", "persona", "thinking"}),
-        ("-m TIMEZONE", {"persona", "thinking"}),
-        ("name", {"model", "persona", "thinking", "timezone"}),
-        ("timezone --for place", {"model", "persona", "thinking", "timezone"}),
-    ],
-)
-async def test_reset_takes_back_what_is_named(make_app: MakeApp, line: str, left: set[str]) -> None:
-    chat = await open_chat(make_app)
-    await chat.ask("/session set timezone Asia/Tokyo -m test/other -p thrupp -t on -n night")
-    await chat.ask(f"/session reset {line}")
-    assert {name for _, name in await stored(chat)} == left
-    assert ("**night**" in await chat.ask("/session")) is (line != "name")
-
-
-async def test_a_reset_that_would_leave_values_that_do_not_go_together_is_refused(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app)
-    await chat.ask("/session set summary.trigger.value 8000")
-    await chat.ask("/session set summary.trigger.type tokens")
-    assert "does not go with" in await chat.ask("/session reset summary.trigger.value")
-    assert len(await stored(chat)) == 2
-
-
 async def test_a_session_without_a_label_goes_by_its_channels_name(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     named = ChannelRef(platform="fake", place="1", channel="c", visibility=Visibility.PUBLIC, channel_name="tea *room*")

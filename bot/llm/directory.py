@@ -6,7 +6,6 @@ Knows no SDK: how a server is asked for its models comes by constructor.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 
@@ -14,6 +13,7 @@ import structlog
 
 from bot.errors import UserError
 from bot.llm.model import ModelError
+from bot.spelling import near_names
 
 log = structlog.get_logger(__name__)
 
@@ -96,7 +96,7 @@ class ModelDirectory:
             by_name.setdefault(candidate.partition("/")[2], []).append(candidate)
         if len(elsewhere := by_name.get(typed, [])) == 1:
             return elsewhere[0]
-        near = [full for close in difflib.get_close_matches(name, by_name, cutoff=0.4) for full in by_name[close]]
+        near = [full for close in near_names(name, by_name) for full in by_name[close]]
         raise UserError("model-unknown", model=typed, near=", ".join(near[:3]) or self.default)
 
     async def _models_of(self, provider: str) -> tuple[str, ...] | None:

@@ -5,7 +5,6 @@ Knows no settings and no database. Names are keys of a table made at load and ne
 
 from __future__ import annotations
 
-import difflib
 import re
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -16,6 +15,7 @@ from bot.chat import Finding, Severity
 from bot.personas.card import CardError, CardWarning, PersonaCard, read_card
 from bot.personas.formats import read_mapping
 from bot.personas.formats.json import MAX_BYTES
+from bot.spelling import near_names
 
 SHIPPED_FOLDER = Path(__file__).resolve().parents[2] / "personas"
 CARD_FILES = ("card.yaml", "card.json")
@@ -124,8 +124,7 @@ class PersonaLibrary:
     def near(self, text: str, *, limit: int = 3) -> list[str]:
         """Ids that a mistyped name may have meant, best first."""
         spellings = {name: persona.id for persona in self.personas for name in (*_folded_names(persona), persona.id)}
-        close = difflib.get_close_matches(fold(text)[:100], spellings, n=limit, cutoff=0.5)
-        return list(dict.fromkeys(spellings[name] for name in close))
+        return list(dict.fromkeys(spellings[name] for name in near_names(text, spellings, limit=limit)))
 
 
 def fold(text: str) -> str:

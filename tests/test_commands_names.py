@@ -1,0 +1,104 @@
+"""What commands and their options are called in every language: names that platforms take, and lines that use them."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.discord.commands import is_name
+from bot.chat import CommandNames, words_after
+from bot.commands import COMMANDS
+from bot.locale import Catalogue
+from bot.testing import make_author, make_channel
+from tests.conftest import MakeApp
+from tests.talking import GROUP, open_chat
+
+CATALOGUE = Catalogue()
+NAMES = CommandNames(translate=CATALOGUE.text, locales=CATALOGUE.locales)
+SPECS = [command.spec for command in COMMANDS]
+PATHS = sorted({spec.path[:length] for spec in SPECS for length in range(1, len(spec.path) + 1)})
+OPTIONS = sorted({option.name for spec in SPECS for option in spec.options})
+
+
+@pytest.mark.parametrize("locale", CATALOGUE.locales)
+def test_every_command_and_option_has_a_name_that_platforms_take_in_every_language(locale: str) -> None:
+    ids = [*(f"name-command-{'-'.join(path)}" for path in PATHS), *(f"name-option-{name}" for name in OPTIONS)]
+    named = {message_id: CATALOGUE.text(message_id, locale) for message_id in ids}
+    missing = sorted(message_id for message_id, text in named.items() if text == message_id)
+    assert not missing, f"{locale}.po: give these a name: {missing}"
+    refused = {name for text in named.values() for name in text.split() if not is_name(name) or set(name) & set("._'")}
+    assert not refused, f"{locale}.po: lower case, letters, digits and -, at most 32: {sorted(refused)}"
+
+
+def test_english_names_are_the_words_of_the_definitions() -> None:
+    assert [NAMES.of_command(path, "en") for path in PATHS] == [(path[-1],) for path in PATHS]
+    assert [NAMES.of_option(name, "en") for name in OPTIONS] == [(name,) for name in OPTIONS]
+
+
+def test_no_name_means_two_things_in_the_languages_together() -> None:
+    for path in {path[:-1] for path in PATHS}:
+        _demand_one_meaning({word: _spellings((*path, word)) for word in words_after(path, SPECS)})
+    for spec in SPECS:
+        options = [option.name for option in spec.options]
+        _demand_one_meaning({option: _spellings_of_option(option) for option in options})
+
+
+def _spellings(path: tuple[str, ...]) -> set[str]:
+    return {name for locale in NAMES.locales for name in NAMES.of_command(path, locale)}
+
+
+def _spellings_of_option(option: str) -> set[str]:
+    return {name for locale in NAMES.locales for name in NAMES.of_option(option, locale)}
+
+
+def _demand_one_meaning(spellings: dict[str, set[str]]) -> None:
+    meanings = [(name, word) for word, names in spellings.items() for name in {word, *names}]
+    twice = sorted(name for name, _ in meanings if [known for known, _ in meanings].count(name) > 1)
+    assert not twice, f"these stand for more than one of {sorted(spellings)}: {twice}"
+
+
+@pytest.mark.parametrize(
+    ("typed", "english"),
+    [
+        ("/角色 使用 东坡", "/persona use dongpo"),
+        ("/人设 使用 东坡", "/persona use dongpo"),
+        ("/角色.使用 东坡", "/persona use dongpo"),
+        ("/角色_使用 东坡", "/persona use dongpo"),
+        ("/persona 使用 东坡", "/persona use dongpo"),
+        ("/角色 文化", "/persona 文化"),
+        ("/角色 列表 --页码 1", "/persona list -p 1"),
+        ("/会话 设置 timezone Asia/Tokyo --范围 place", "/session set timezone Asia/Tokyo --for place"),
+        ("/会话 恢复 timezone", "/session reset timezone"),
+        ("/会话", "/session"),
+        ("/新对话", "/reset"),
+        ("/帮助 会话 设置", "/help session set"),
+        ("/状态", "/status"),
+    ],
+)
+async def test_text_commands_are_understood_in_chinese_whatever_the_language_of_the_answer(
+    make_app: MakeApp, typed: str, english: str
+) -> None:
+    chat = await open_chat(make_app, persona="familiar")
+    one, other = make_author("Ann", locale="en"), make_author("小明", locale="zh-CN")
+    room, hall = make_channel("a", dm=True), make_channel("b", dm=True)
+    for author in (one, other):
+        assert await chat.say(typed, author=author, channel=room) == await chat.say(
+            english, author=author, channel=hall
+        )
+    assert chat.model.requests == []
+
+
+async def test_text_commands_in_chinese_work_in_groups_and_need_the_same_rights(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="bryony")
+    assert "Only people who manage" in (await chat.say("/角色 使用 东坡", channel=GROUP))[0]
+    chat.adapter.managers.add("alice")
+    assert "东坡" in (await chat.say("/角色 使用 东坡", channel=GROUP))[0]
+
+
+async def test_help_shows_chinese_readers_their_spelling_beside_the_english_one(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    chinese = make_author("小明", locale="zh-CN")
+    assert "- `/persona use` · `/角色 使用` – 换一个角色在这里说话" in await chat.ask("/help", author=chinese)
+    told = (await chat.ask("/help 角色 列表", author=chinese)).splitlines()
+    assert told[0] == "`/persona [keyword] [-p page]` · `/角色 [关键词] [-p 页码]` – 列出或搜索角色"
+    assert told[1:] == ["- `keyword` · `关键词` – 要搜索的词", "- `-p` · `--页码` – 第几页，从 1 开始"]
+    assert "角色" not in await chat.ask("/help persona")

@@ -26,7 +26,7 @@ def refusal_of(profile: Profile, body: Json) -> tuple[str, Refuse] | None:
     if flaw := next(_flaws(body), None):
         return "malformed", Refuse(status=400, body={"error": {"message": f"Malformed: {flaw}"}})
     for trait, no in profile.refuses.items():
-        found = _find(trait, profile, body)
+        found = find(trait, profile, body)
         if found is not None:
             return trait, spoken(profile, no, path=found)
     if isinstance(profile.declines, No) and is_forbidden(body):
@@ -78,7 +78,7 @@ def _shaped(form: Any, values: Mapping[str, Any]) -> Any:
     return form
 
 
-def _find(trait: str, profile: Profile, body: Json) -> Path | None:
+def find(trait: str, profile: Profile, body: Json) -> Path | None:
     """Where in the body the trait is; `None` when it has not got it."""
     if trait == "unknown":
         unknown = sorted(body.keys() - (profile.knows or body.keys()))
@@ -163,22 +163,16 @@ def _foreign_call_id(body: Json) -> Iterator[Path]:
             yield ("messages", place, bad)
 
 
-def _rounds_of_turn(body: Json) -> Iterator[tuple[int, Json]]:
-    start = max((place for place, role in enumerate(_roles(body)) if role == "user"), default=0)
-    for place, message in enumerate(body["messages"][start:], start=start):
-        if message.get("tool_calls"):
-            yield place, message
-
-
 def _lost_reasoning(body: Json) -> Iterator[Path]:
-    for place, message in _rounds_of_turn(body):
-        if not message.get("reasoning_content"):
+    for place, message in enumerate(body["messages"]):
+        if message.get("tool_calls") and not message.get("reasoning_content"):
             yield ("messages", place, "reasoning_content")
 
 
 def _lost_signature(body: Json) -> Iterator[Path]:
-    for place, message in _rounds_of_turn(body):
-        if not message["tool_calls"][0].get("extra_content"):
+    start = max((place for place, role in enumerate(_roles(body)) if role == "user"), default=0)
+    for place, message in enumerate(body["messages"][start:], start=start):
+        if message.get("tool_calls") and not message["tool_calls"][0].get("extra_content"):
             yield ("messages", place, message["tool_calls"][0]["function"]["name"])
 
 

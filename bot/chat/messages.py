@@ -96,6 +96,8 @@ class Attachment:
     data: bytes = b""
     text: str = ""
     note: str = ""
+    quoted: bool = False
+    """Whether it came with the message that is replied to; its note says so too."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -6,6 +6,7 @@ What was heard here is quoted as it stands now: deleted, undone and edited words
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from sqlalchemy import bindparam, func, select, union_all
@@ -55,6 +56,16 @@ def first_quote(tx: Tx, session_id: int, inbound: Inbound) -> str:
         return ""  # a command's answer, which no prompt may read
     row = known.get(quote.message_id)
     return _now(row, _quote(row.author_name if row else quote.author_name, quote.text))
+
+
+def without_private_files(tx: Tx, inbound: Inbound) -> Inbound:
+    """The inbound without the files of the message it replies to, where their author wants privacy."""
+    author_key = inbound.reply_to.author_key if inbound.reply_to else None
+    if author_key is None or not any(file.quoted for file in inbound.attachments):
+        return inbound
+    if not wants_privacy(tx, author_key):
+        return inbound
+    return replace(inbound, attachments=tuple(file for file in inbound.attachments if not file.quoted))
 
 
 def current_quotes(tx: Tx, session_id: int, stored: Sequence[tuple[str, str]]) -> list[str]:

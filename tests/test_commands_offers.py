@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bot.commands.keys import zones
@@ -11,8 +13,13 @@ from tests.emulators.openai import OpenAIEmulator
 from tests.talking import Chat, open_chat
 
 
-async def values(chat: Chat, key: str, typed: str = "", **given: str) -> list[str]:
-    return await chat.offers("session set", "value", typed, key=key, **given)
+async def values(chat: Chat, key: str, typed: str = "") -> list[str]:
+    return await chat.offers("session set", "value", typed, key=key)
+
+
+async def reset_keys(chat: Chat, typed: str = "", reach: str = "here") -> list[str]:
+    given: dict[str, Any] = {"for": reach}  # a word of Python's own
+    return await chat.offers("session reset", "key", typed, **given)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +80,7 @@ async def test_every_value_that_is_offered_is_taken(make_app: MakeApp, name: str
 
 
 @pytest.mark.parametrize("given", [{}, {"key": ""}, {"key": "  "}, {"persona": "Bryony"}])
-async def test_before_a_key_is_chosen_values_of_any_key_are_offered(make_app: MakeApp, given: dict[str, str]) -> None:
+async def test_before_a_key_is_chosen_values_of_any_key_are_offered(make_app: MakeApp, given: dict[str, Any]) -> None:
     chat = await open_chat(make_app)
     offered = await chat.offers("session set", "value", "al", **given)
     assert offered[0] == "always"
@@ -82,11 +89,11 @@ async def test_before_a_key_is_chosen_values_of_any_key_are_offered(make_app: Ma
 
 async def test_reset_offers_first_what_is_set_where_it_would_be_reset(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
-    assert (await chat.offers("session reset", "key", ""))[:2] == ["model", "persona"]
-    assert "all" not in await chat.offers("session reset", "key", "al")
+    assert (await reset_keys(chat))[:2] == ["model", "persona"]
+    assert "all" not in await reset_keys(chat, "al")
     await chat.ask("/session set timezone Asia/Tokyo")
     await chat.ask("/session set notices off --for place")
-    assert (await chat.offers("session reset", "key", ""))[:3] == ["timezone", "all", "model"]
-    assert (await chat.offers("session reset", "key", "", **{"for": "place"}))[:3] == ["notices", "all", "model"]
-    assert (await chat.offers("session reset", "key", "", **{"for": "pla"}))[0] == "timezone"
-    assert (await chat.offers("session reset", "key", "al"))[0] == "all"
+    assert (await reset_keys(chat))[:3] == ["timezone", "all", "model"]
+    assert (await reset_keys(chat, reach="place"))[:3] == ["notices", "all", "model"]
+    assert (await reset_keys(chat, reach="pla"))[0] == "timezone"
+    assert (await reset_keys(chat, "al"))[0] == "all"

@@ -6,6 +6,7 @@ Knows neither platform nor model: `run_turn` comes by constructor. The turn slot
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
@@ -256,13 +257,13 @@ class Dispatcher:
         for slot in self._slots.values():
             while slot.waiting:
                 self._put_off(slot.waiting.popleft())
-        try:
+        with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._idle.wait(), grace_seconds)
-        except TimeoutError:
+        if self._slots:
             log.info("dispatch.interrupting", turns=len(self._slots))
-            for slot in self._slots.values():
-                slot.restart_with = None
-                slot.control.interrupt(Interruption.SHUTDOWN)
-            await self._idle.wait()
+        for slot in self._slots.values():
+            slot.restart_with = None
+            slot.control.interrupt(Interruption.SHUTDOWN)
+        await self._idle.wait()
         if self._turned_away:
             await asyncio.wait(self._turned_away)

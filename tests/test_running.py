@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from bot.app import App, build_app
-from bot.chat import Deliver
+from bot.chat import Deliver, Inbound
 from bot.errors import AdapterError
 from bot.prompt.tokens import TokenCounter
 from bot.settings import Settings
-from bot.testing import FakeAdapter, ScriptedModel
+from bot.testing import FakeAdapter, Reply, ScriptedModel, make_channel, make_inbound
 
 MakeIdle = Callable[..., App]
 
@@ -37,11 +38,11 @@ class Failing(FakeAdapter):
 def make_idle(database_url: str, counter: TokenCounter) -> MakeIdle:
     """`make_idle(*adapters, **settings)`: an app that has not been started."""
 
-    def make(*adapters: FakeAdapter, **given: Any) -> App:
+    def make(*adapters: FakeAdapter, model: ScriptedModel | None = None, **given: Any) -> App:
         values = {"database_url": database_url, "model": "test/scripted", **given}
         settings = Settings(_env_file=None, providers={"test": {"base_url": "http://127.0.0.1:9/v1"}}, **values)
         platforms = {adapter.platform: adapter for adapter in adapters}
-        return build_app(settings, model=ScriptedModel(), adapters=platforms, counter=counter)
+        return build_app(settings, model=model or ScriptedModel(), adapters=platforms, counter=counter)
 
     return make
 
@@ -95,12 +96,56 @@ class Slow(FakeAdapter):
         await super().close()
 
 
+class Hearing(FakeAdapter):
+    """An adapter that hands on what people say while it listens."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._deliver: asyncio.Future[Deliver] = asyncio.get_running_loop().create_future()
+        self._is_listening = True
+
+    async def run(self, deliver: Deliver) -> None:
+        """Listen until it is told not to."""
+        self._deliver.set_result(deliver)
+        await super().run(deliver)
+
+    async def stop_listening(self) -> None:
+        """Hear nothing more."""
+        self._is_listening = False
+
+    async def hears(self, inbound: Inbound) -> None:
+        """Somebody says something."""
+        deliver = await self._deliver
+        if self._is_listening:
+            await deliver(inbound)
+
+
 @pytest.mark.parametrize("what", ["stop_listening", "close"])
 async def test_S13_no_platform_holds_a_stop_up(make_idle: MakeIdle, what: str) -> None:
     app = make_idle(Slow(what), stop_grace=0.1)
     stop = asyncio.Event()
     stop.set()
     assert await asyncio.wait_for(app.run(stop), 20) == 0
+
+
+async def test_S13_what_is_said_while_answers_end_is_answered_after_the_restart(make_idle: MakeIdle) -> None:
+    adapter, hold, stop = Hearing(), asyncio.Event(), asyncio.Event()
+    app = make_idle(adapter, model=ScriptedModel([Reply(text="at last", hold=hold)]), persona="none")
+    running = asyncio.ensure_future(app.run(stop))
+    async with asyncio.timeout(20):
+        await adapter.hears(make_inbound("first"))
+        stop.set()
+        for _ in range(20):  # rounds of the loop, more than the stop needs to begin
+            await asyncio.sleep(0)
+        await adapter.hears(make_inbound("second", channel=make_channel("other", dm=True), sent_at=datetime.now(UTC)))
+        hold.set()
+        assert await running == 0
+    assert adapter.texts == ["at last"]
+    after = FakeAdapter()
+    app = make_idle(after, model=ScriptedModel(lambda request: request.messages[-1].text), persona="none")
+    await app.start()
+    assert await after.wait_for(1) == ["second"]
+    await app.close()
 
 
 async def test_S13_a_platform_that_fails_while_it_stops_does_not_keep_the_others_from_it(make_idle: MakeIdle) -> None:

@@ -35,7 +35,9 @@ from bot.warming import Warmer
 log = structlog.get_logger(__name__)
 
 CLOSING_SECONDS = 1.5
-"""How long interrupted answers may take to be closed on a platform that is slow or keeps us waiting (S13)."""
+"""How long a platform that is slow or keeps us waiting may take until interrupted answers are closed there, and what it
+has brought is delivered (S13).
+"""
 
 LEAVING_SECONDS = 1.0
 """How long a platform may take to disconnect; with the grace and the closing it stays below a container's ten."""
@@ -152,14 +154,17 @@ class App:
             stop.set()
 
     async def _stop_gently(self) -> None:
-        """Take nothing more in, let answers end or close them, so that nothing hangs half said (S13)."""
+        """Let answers end or close them, so that nothing hangs half said (S13). What is said meanwhile is still heard,
+        and answered after the restart: not every platform would tell it again.
+        """
         log.info("app.stopping")
-        now = asyncio.get_running_loop().time
-        end = now() + self.core.settings.stop_grace.total_seconds()
-        await self._on_adapters("stop listening", lambda adapter: adapter.stop_listening(), end - now())
-        grace = max(0.0, end - now())
+        now, grace = asyncio.get_running_loop().time, self.core.settings.stop_grace.total_seconds()
+        closed_by = now() + grace + CLOSING_SECONDS
+        await asyncio.wait({self.core.tasks.spawn("drain", self.dispatcher.drain(grace))}, timeout=grace)
+        await self._on_adapters("stop listening", lambda adapter: adapter.stop_listening(), closed_by - now())
         try:
-            await asyncio.wait_for(self.dispatcher.drain(grace), grace + CLOSING_SECONDS)
+            async with asyncio.timeout_at(closed_by):
+                await self.dispatcher.drain(0)  # with what came last
         except TimeoutError:
             log.warning("app.answers_cut_off")  # their state is uncertain after the next start
 

@@ -81,6 +81,25 @@ async def test_S13_an_answer_that_ends_within_the_grace_is_whole(lab: DiscordLab
     assert spot.posts == ["It begins and it ends."]
 
 
+async def test_S13_what_is_said_while_answers_end_is_answered_after_the_restart(lab: DiscordLab) -> None:
+    """Discord tells nobody again what a connection has heard."""
+    spot, other, gate = lab.spot("general"), lab.spot("other"), asyncio.Event()
+    lab.model.queue(halting(gate, "It begins", " and it ends."))
+    async with lab.running() as bot:
+        await spot.ask(lab.bob, "go")
+        await spot.says("It begins")
+        bot.signal(signal.SIGTERM)
+        await bot.logs("app.stopping")
+        await other.ask(lab.alice, "anybody?")
+        await other.slash(lab.bob, "status")  # what a channel brings is heard in order
+        gate.set()
+        assert await bot.ended(10) == 0
+    assert spot.posts == ["It begins and it ends."]
+    async with lab.running() as bot:
+        await other.says("answer to: Alice: anybody?")
+        assert await bot.stop() == 0
+
+
 async def test_S13_a_platform_that_keeps_us_waiting_does_not_hold_the_stop_up(lab: DiscordLab) -> None:
     spot, limit = lab.spot("general"), {"message": "slow down", "retry_after": 60.0, "global": False}
     lab.discord.fault("POST", f"/channels/{spot.channel.id}/messages", status=429, body=limit)

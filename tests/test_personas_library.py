@@ -297,3 +297,49 @@ def test_validate_ends_with_1_when_a_card_cannot_be_used(
     assert code == 1
     assert "fault" in output
     assert "ok" in output
+
+
+def test_a_new_card_is_there_when_it_is_asked_for(tmp_path: Path, add_card: AddCard) -> None:
+    add_card("luna")
+    library = PersonaLibrary([tmp_path])
+    add_card("mira", "Mira")
+    assert isinstance(library.find("mira"), Persona)
+    add_card("sol")
+    assert ids(library.search()) == ["luna", "mira", "sol"]
+
+
+def test_a_card_that_is_being_written_stays_as_it_was_and_one_that_went_goes(tmp_path: Path, add_card: AddCard) -> None:
+    folder = add_card("luna", "Luna")
+    (add_card("sol", "Sol") / "card.json").unlink()
+    library = PersonaLibrary([tmp_path])
+    (folder / "card.json").write_text('{"name": "Lu', encoding="utf-8")
+    assert [persona.name for persona in library.search()] == ["Luna"]
+    assert Severity.FAULT in [finding.severity for finding in library.findings]
+    (folder / "card.json").write_text('{"name": "Lune", "description": "Somebody."}', encoding="utf-8")
+    assert [persona.name for persona in library.search()] == ["Lune"]
+    (folder / "card.json").unlink()
+    assert library.search() == []
+
+
+def test_cards_that_did_not_change_are_not_read_again(tmp_path: Path, add_card: AddCard) -> None:
+    add_card("luna")
+    library = PersonaLibrary([tmp_path])
+    before = library.get("luna")
+    assert library.find("nobody") is None
+    assert library.search()[0] is before
+
+
+@pytest.mark.parametrize(
+    ("beginning", "kind"),
+    [
+        (b"\x89PNG\r\n\x1a\n\0\0", "a PNG picture"),
+        (b"\xff\xd8\xff\xe0", "a JPEG picture"),
+        (b"PK\x03\x04", "a ZIP archive"),
+    ],
+)
+def test_a_picture_or_archive_is_called_by_its_kind(tmp_path: Path, beginning: bytes, kind: str) -> None:
+    (tmp_path / "card.png").write_bytes(beginning + bytes(200_000))
+    told = CliRunner().invoke(app, ["validate", str(tmp_path / "card.png")])
+    assert told.exit_code == 1
+    assert f"This is {kind}" in told.output
+    assert "YAML and JSON" in told.output

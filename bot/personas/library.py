@@ -7,15 +7,20 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import structlog
 
 from bot.chat import Finding, Severity
 from bot.personas.card import CardError, CardWarning, PersonaCard, read_card
 from bot.personas.formats import read_mapping
 from bot.personas.formats.json import MAX_BYTES
 from bot.spelling import near_names
+
+log = structlog.get_logger(__name__)
 
 SHIPPED_FOLDER = Path(__file__).resolve().parents[2] / "personas"
 CARD_FILES = ("card.yaml", "card.json")
@@ -59,6 +64,8 @@ class _Shelf:
 
     personas: dict[str, Persona] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    files: frozenset[tuple[Path, int, int]] = frozenset()
+    """The card files as they were, each with its time of change and its size."""
 
 
 class PersonaLibrary:
@@ -70,6 +77,21 @@ class PersonaLibrary:
 
     def reload(self) -> None:
         """Read every folder again."""
+        self._shelf = self._read(kept={})
+
+    def refresh(self) -> None:
+        """Read every folder again if a card came, went or was saved since. One that cannot be used any more, because
+        somebody is still writing it, stays as it was.
+        """
+        if _card_files(self._folders) == self._shelf.files:
+            return
+        self._shelf = self._read(kept=self._shelf.personas)
+        log.info("personas.read_again", count=len(self.personas))
+        for finding in self.findings:
+            log.warning("personas.card", card=finding.subject, problem=finding.message, remedy=finding.remedy)
+
+    def _read(self, kept: Mapping[str, Persona]) -> _Shelf:
+        files = _card_files(self._folders)  # before they are read, so that no change in between is missed
         personas: dict[str, Persona] = {}
         findings: list[Finding] = []
         for folder in self._folders:
@@ -79,9 +101,11 @@ class PersonaLibrary:
             for card_folder in card_folders(folder):
                 persona, told = load_persona(card_folder, taken=personas)
                 findings += told
+                if persona is None and any((card_folder / name).is_file() for name in CARD_FILES):
+                    persona = kept.get(card_folder.name)
                 if persona:
-                    personas[persona.id] = persona
-        self._shelf = _Shelf(personas=personas, findings=tuple(findings))
+                    personas.setdefault(persona.id, persona)
+        return _Shelf(personas=personas, findings=tuple(findings), files=files)
 
     @property
     def personas(self) -> tuple[Persona, ...]:
@@ -104,8 +128,16 @@ class PersonaLibrary:
         return self._shelf.personas.get(persona_id)
 
     def find(self, text: str) -> Persona | Ambiguous | None:
-        """The persona that someone means: by id, then by name or nickname, in any case and width."""
-        wanted = fold(text)
+        """The persona that someone means: by id, then by name or nickname, in any case and width. Where none has it,
+        new cards are looked for.
+        """
+        found = self._find(fold(text))
+        if found is None and fold(text) != NO_PERSONA:
+            self.refresh()
+            found = self._find(fold(text))
+        return found
+
+    def _find(self, wanted: str) -> Persona | Ambiguous | None:
         if persona := self.get(wanted):
             return persona
         if wanted == NO_PERSONA:
@@ -116,7 +148,10 @@ class PersonaLibrary:
         return matches[0] if matches else None
 
     def search(self, keyword: str = "") -> list[Persona]:
-        """Personas with the keyword in their names, then in their tags, then in their notes; all for a blank one."""
+        """Personas with the keyword in their names, then in their tags, then in their notes; all for a blank one. New
+        cards are looked for.
+        """
+        self.refresh()
         wanted = fold(keyword)
         ranked = [(_rank(persona, wanted), persona) for persona in self.personas]
         return [persona for rank, persona in sorted(ranked, key=lambda pair: pair[0]) if rank < _UNRELATED]
@@ -173,6 +208,18 @@ def warning(subject: str, told: CardWarning) -> Finding:
 def card_folders(folder: Path) -> list[Path]:
     """The folders in `folder` that should each hold one card, by name; hidden ones and `__pycache__` do not count."""
     return sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith((".", "__")))
+
+
+def _card_files(folders: Iterable[Path]) -> frozenset[tuple[Path, int, int]]:
+    found = set()
+    for folder in folders:
+        with suppress(OSError):
+            for path in (
+                card / name for card in card_folders(folder) for name in CARD_FILES if (card / name).is_file()
+            ):
+                state = path.stat()
+                found.add((path, state.st_mtime_ns, state.st_size))
+    return frozenset(found)
 
 
 def _demand_a_free_id(persona_id: str, taken: Iterable[str]) -> None:

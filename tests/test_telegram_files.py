@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.telegram.files import opened, wanted
+from adapters.telegram.files import QUOTED, opened, wanted
 from adapters.telegram.options import FileLimits
 from bot.chat import Attachment, AttachmentKind
 from tests.emulators.telegram import TelegramEmulator
@@ -99,6 +99,59 @@ async def test_files_are_fetched_where_the_core_wants_them(stage: Stage) -> None
         stage.telegram.say(stage.alice, stage.group, caption="Bob, look", **stage.telegram.photo(PNG))
         heard = await ears.hear(2)
     assert [inbound.attachments[0].kind for inbound in heard] == [AttachmentKind.IMAGE, AttachmentKind.OTHER]
+
+
+async def test_the_photo_that_a_question_replies_to_comes_with_it(stage: Stage) -> None:
+    photo = stage.telegram.say(stage.bob, stage.group, caption="the cat", **stage.telegram.photo(PNG))
+    async with stage.running() as (_, ears):
+        stage.telegram.say(stage.alice, stage.group, "@FamiliarBot what is on it?", reply_to=photo)
+        stage.telegram.say(stage.alice, stage.group, "nice", reply_to=photo)
+        _, asked, overheard = await ears.hear(3)
+    (file,) = asked.attachments
+    assert (file.kind, file.data, file.note, file.quoted) == (AttachmentKind.IMAGE, PNG, QUOTED, True)
+    assert asked.reply_to is not None
+    assert asked.reply_to.text == "the cat\n[photo, 90×90]"
+    assert overheard.attachments == ()
+
+
+async def test_own_files_come_before_the_quoted_one_and_share_one_allowance(stage: Stage) -> None:
+    notes = stage.telegram.document(b"line\n" * 100, "notes.txt", "text/plain")
+    quoted = stage.telegram.say(stage.bob, stage.group, **notes)
+    async with stage.running() as (_, ears):
+        own = stage.telegram.photo(PNG)
+        stage.telegram.say(stage.alice, stage.group, caption="@FamiliarBot compare", reply_to=quoted, **own)
+        _, asked = await ears.hear(2)
+        smaller = replace(QUICK, files=replace(QUICK.files, message_bytes=100))
+    assert [(file.kind, file.note) for file in asked.attachments] == [
+        (AttachmentKind.IMAGE, ""),
+        (AttachmentKind.TEXT, f"{QUOTED}, first 100 of 500 bytes"),
+    ]
+    async with stage.running(options=smaller) as (_, ears):
+        stage.telegram.say(stage.alice, stage.group, caption="@FamiliarBot compare", reply_to=quoted, **own)
+        (asked,) = await ears.hear(1)
+    assert [file.kind for file in asked.attachments] == [AttachmentKind.IMAGE, AttachmentKind.OTHER]
+    assert asked.attachments[1].note.endswith("too large beside the others")
+
+
+@pytest.mark.parametrize("what", ["ours", "manual.pdf"])
+async def test_what_is_ours_or_not_read_is_not_fetched_from_a_quote(stage: Stage, what: str) -> None:
+    author = stage.telegram.bot if what == "ours" else stage.bob
+    file = stage.telegram.document(b"x", "answer.md" if what == "ours" else what, "application/pdf")
+    quoted = stage.telegram.post(stage.group, author.as_json(), **file)
+    async with stage.running() as (_, ears):
+        stage.telegram.say(stage.alice, stage.group, "@FamiliarBot go on", reply_to=quoted)
+        (asked,) = await ears.hear(1)
+    assert asked.attachments == ()
+    assert stage.telegram.calls_of("getFile") == []
+
+
+async def test_the_photo_of_a_message_in_another_chat_comes_too(stage: Stage) -> None:
+    origin = {"type": "hidden_user", "sender_user_name": "Zoe", "date": 1}
+    elsewhere = {"origin": origin, "message_id": 9, **stage.telegram.photo(PNG)}
+    async with stage.running() as (_, ears):
+        stage.telegram.say(stage.alice, stage.private, "what is it?", external_reply=elsewhere)
+        (asked,) = await ears.hear(1)
+    assert [(file.kind, file.quoted) for file in asked.attachments] == [(AttachmentKind.IMAGE, True)]
 
 
 async def test_a_text_file_comes_with_its_beginning_and_a_note(stage: Stage) -> None:

@@ -137,6 +137,20 @@ def test_a_reply_to_a_message_elsewhere_names_its_author(telegram: TelegramEmula
 
 
 @pytest.mark.parametrize(
+    ("chat", "message_id", "is_mine"), [("here", "9", True), ("elsewhere", "", False), (None, "", False)]
+)
+def test_the_id_of_a_message_in_another_chat_is_not_taken_for_one_of_this(
+    telegram: TelegramEmulator, alice: User, group: Chat, chat: str | None, message_id: str, is_mine: bool
+) -> None:
+    chats = {"here": {"chat": group.as_json()}, "elsewhere": {"chat": telegram.group("News", alice).as_json()}}
+    origin = {"type": "user", "sender_user": telegram.bot.as_json(), "date": 1}
+    external = {"origin": origin, "message_id": 9, **(chats[chat] if chat else {})}
+    quote = heard(telegram.say(alice, group, "so?", external_reply=external)).reply_to
+    assert quote is not None
+    assert (quote.message_id, quote.is_mine, quote.author_key) == (message_id, is_mine, "telegram:4242")
+
+
+@pytest.mark.parametrize(
     ("origin", "label"),
     [
         ({"type": "hidden_user", "sender_user_name": "Zoe"}, "[forwarded from Zoe]"),

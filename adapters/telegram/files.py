@@ -13,7 +13,7 @@ from telegram import Bot, Message
 from telegram.error import TelegramError
 
 from adapters.incoming import image_type, size_in_words
-from adapters.telegram.notes import unfetched
+from adapters.telegram.notes import Carrier, photo_sizes, unfetched
 from adapters.telegram.options import FileLimits
 from adapters.telegram.request import TelegramRequest
 from bot.chat import Attachment, AttachmentKind
@@ -27,6 +27,10 @@ TEXT_NAME = re.compile(
     re.IGNORECASE,
 )
 """Telegram often calls such files application/octet-stream."""
+
+
+QUOTED = "of the message replied to"
+"""The note of a file that came with the quoted message, for the model."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,15 +47,19 @@ class Downloads:
     def __init__(self, bot: Bot, request: TelegramRequest, limits: FileLimits) -> None:
         self._bot, self._request, self._limits = bot, request, limits
 
-    async def fetch(self, messages: Sequence[Message]) -> tuple[Attachment, ...]:
-        """One attachment per message that has a file; what was not fetched keeps its note."""
+    async def fetch(self, messages: Sequence[Message], quoted: Carrier | None = None) -> tuple[Attachment, ...]:
+        """One attachment per message that has a file; what was not fetched keeps its note. After them comes what is
+        worth fetching of the `quoted` message.
+        """
         room, fetching = self._limits.message_bytes, []
-        for message in messages:
-            if file := unfetched(message):
-                wish = wanted(message, self._limits)
+        carriers = [*messages, *([quoted] if quoted and wanted(quoted, self._limits) else ())]
+        for carrier in carriers:
+            if file := unfetched(carrier):
+                wish = wanted(carrier, self._limits)
                 fetching.append(self._fetch_one(file, wish, room))
                 room -= wish.limit if wish and wish.limit <= room else 0
-        return tuple(await asyncio.gather(*fetching))
+        files = await asyncio.gather(*fetching)
+        return (*files[:-1], _from_quote(files[-1])) if len(carriers) > len(messages) else tuple(files)
 
     async def _fetch_one(self, file: Attachment, wish: Wanted | None, room: int) -> Attachment:
         if wish is None:
@@ -68,9 +76,13 @@ class Downloads:
         return opened(file, data, wish.limit)
 
 
-def wanted(message: Message, limits: FileLimits) -> Wanted | None:
+def _from_quote(file: Attachment) -> Attachment:
+    return replace(file, note=", ".join(part for part in (QUOTED, file.note) if part), quoted=True)
+
+
+def wanted(message: Carrier, limits: FileLimits) -> Wanted | None:
     """What to fetch of a message: the largest photo within the cap, an image or a text sent as a document."""
-    fitting = [size for size in message.photo if (size.file_size or 0) <= limits.image_bytes]
+    fitting = [size for size in photo_sizes(message) if (size.file_size or 0) <= limits.image_bytes]
     if fitting:
         return Wanted(file_id=fitting[-1].file_id, limit=fitting[-1].file_size or limits.image_bytes)
     document = message.document

@@ -16,7 +16,7 @@ from telegram import CallbackQuery, Message, Update
 from telegram.error import TelegramError
 
 from adapters.telegram.files import Downloads
-from adapters.telegram.inbound import migration, to_inbound, to_migration, to_press
+from adapters.telegram.inbound import migration, quoted_of, to_inbound, to_migration, to_press
 from adapters.telegram.lanes import Lanes, Spawn
 from adapters.telegram.outbox import Outbox
 from adapters.telegram.reading import Me
@@ -97,9 +97,11 @@ class Hearing:
         if moved := to_migration(messages[0]):
             return moved if self._is_news(moved) else None
         inbound = to_inbound(messages, self._me)
-        if inbound and inbound.attachments and self._wants_files(inbound):
-            return replace(inbound, attachments=await self._downloads.fetch(messages))
-        return inbound
+        if inbound is None or not self._wants_files(inbound):
+            return inbound
+        ours = inbound.reply_to is None or inbound.reply_to.is_mine  # what we said is known
+        quoted = None if ours else quoted_of(messages[0])
+        return replace(inbound, attachments=await self._downloads.fetch(messages, quoted))
 
     def _is_news(self, moved: Inbound) -> bool:
         """Both chats tell of a migration, in any order, and so may a refused call (T23)."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from telegram import CallbackQuery, Chat, Message
+from telegram import CallbackQuery, Chat, ExternalReplyInfo, Message, MessageOriginUser
 
 from adapters.incoming import inert
-from adapters.telegram.notes import note_of, unfetched
+from adapters.telegram.notes import Carrier, note_of, unfetched
 from adapters.telegram.people import PLATFORM, author_for, author_of, chat_name, origin_key, origin_name
 from adapters.telegram.reading import Me, Reading, read
 from bot.chat import Author, ChannelRef, Inbound, InboundKind, Quote, Visibility
@@ -124,28 +124,50 @@ def _whole_chat(chat: Chat) -> ChannelRef:
 def quote_of(message: Message, me: Me) -> Quote | None:
     """What a message answers: the part that was marked, else all of it. A topic's opening message is no quote."""
     marked = message.quote.text if message.quote else ""
-    if message.external_reply:
-        elsewhere = message.external_reply
-        name = origin_name(elsewhere.origin)
-        key = origin_key(elsewhere.origin)
-        return Quote(message_id=str(elsewhere.message_id or ""), author_name=name, text=marked, author_key=key)
+    match quoted_of(message):
+        case Message() as replied:
+            author = author_of(replied)
+            return Quote(
+                message_id=str(replied.message_id),
+                author_name=author.name,
+                text=marked or _described(replied, me),
+                is_mine=replied.from_user is not None and replied.from_user.id == me.id,
+                author_key=author.key,
+            )
+        case ExternalReplyInfo() as elsewhere:
+            return _quote_from_elsewhere(elsewhere, marked, me, here=message.chat.id)
+    return None
+
+
+def quoted_of(message: Message) -> Carrier | None:
+    """The message that a message answers, of which Telegram tells less when it stands in another chat or topic."""
     replied = message.reply_to_message
     if replied is None or (message.is_topic_message and replied.message_id == message.message_thread_id):
-        return None
-    author = author_of(replied)
+        return message.external_reply
+    return replied
+
+
+def _quote_from_elsewhere(quoted: ExternalReplyInfo, marked: str, me: Me, *, here: int) -> Quote:
+    """Message ids count in one chat, so that of another chat would name some message of this one."""
+    is_here = quoted.chat is not None and quoted.chat.id == here
+    by_us = isinstance(quoted.origin, MessageOriginUser) and quoted.origin.sender_user.id == me.id
     return Quote(
-        message_id=str(replied.message_id),
-        author_name=author.name,
-        text=marked or _described(replied, me),
-        is_mine=replied.from_user is not None and replied.from_user.id == me.id,
-        author_key=author.key,
+        message_id=str(quoted.message_id or "") if is_here else "",
+        author_name=origin_name(quoted.origin),
+        text=marked or note_of(quoted) or _file_line(quoted),
+        is_mine=is_here and by_us,
+        author_key=origin_key(quoted.origin),
     )
 
 
 def _described(message: Message, me: Me) -> str:
     reading = _reading_of(message, me)
+    return "\n".join(part for part in (reading and reading.text, _file_line(message)) if part)
+
+
+def _file_line(message: Carrier) -> str:
     file = unfetched(message)
-    return "\n".join(part for part in (reading and reading.text, file and f"[{file.note}]") if part)
+    return f"[{file.note}]" if file else ""
 
 
 def _reading_of(message: Message, me: Me) -> Reading | None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
-from telegram import Audio, Document, Message, Video, VideoNote, Voice
+from telegram import Audio, Document, ExternalReplyInfo, LivePhoto, Message, PhotoSize, Video, VideoNote, Voice
 
 from adapters.incoming import inert, size_in_words
 from bot.chat import Attachment, AttachmentKind
@@ -13,7 +14,11 @@ MAX_TITLE = 300
 """Characters of a question, title or description taken into a note."""
 
 
-def note_of(message: Message) -> str:
+Carrier = Message | ExternalReplyInfo
+"""What may carry such things: a message, or what is told of one in another chat."""
+
+
+def note_of(message: Carrier) -> str:
     """A sticker, poll, location and the like as a bracketed line; "" for what is no such thing."""
     if message.sticker:
         return _note("sticker", message.sticker.emoji, message.sticker.set_name and f"from {message.sticker.set_name}")
@@ -34,14 +39,25 @@ def note_of(message: Message) -> str:
     if message.checklist:
         tasks = " / ".join(_line(task.text) for task in message.checklist.tasks)
         return _note("checklist:", _line(message.checklist.title), "–", tasks)
-    return _note("story") if message.story else ""
+    if message.invoice:
+        return _note("invoice:", _line(message.invoice.title))
+    bare = {"story": message.story, "paid media": message.paid_media, "giveaway": message.giveaway}
+    return next((_note(what) for what, present in bare.items() if present), "")
 
 
-def unfetched(message: Message) -> Attachment | None:
+def photo_sizes(message: Carrier) -> Sequence[PhotoSize]:
+    """A photo in every size there is of it, smallest first; of a live photo its still."""
+    still = message.live_photo.photo if message.live_photo else None
+    return message.photo or still or ()
+
+
+def unfetched(message: Carrier) -> Attachment | None:
     """The file of a message before, or instead of, being fetched."""
-    if message.photo:
-        size = message.photo[-1]
+    if sizes := photo_sizes(message):
+        size = sizes[-1]
         return _other("photo.jpg", "image/jpeg", size.file_size, f"photo, {size.width}×{size.height}")
+    if message.live_photo:
+        return _recording(message.live_photo, "live photo")
     if message.animation:
         return _other(message.animation.file_name or "animation", "video/mp4", message.animation.file_size, "animation")
     if message.voice:
@@ -62,7 +78,7 @@ def document_note(document: Document, what: str) -> Attachment:
     return _other(name, document.mime_type, size, f"{what} {name}, {size_in_words(size)}")
 
 
-def _recording(file: Voice | VideoNote | Video | Audio, what: str) -> Attachment:
+def _recording(file: Voice | VideoNote | Video | Audio | LivePhoto, what: str) -> Attachment:
     # The library gives a number or, when PTB_TIMEDELTA is set, a timedelta (T22).
     length = file.duration.total_seconds() if isinstance(file.duration, timedelta) else file.duration
     name = inert(getattr(file, "file_name", None) or "") or what

@@ -18,14 +18,29 @@ from tests.conftest import MakeApp
 from tests.conversations import CONVERSATIONS, Conversation, Stage, talker
 from tests.emulators.openai.harness import HELLO, bench, user
 from tests.emulators.openai.profiles import PROFILES, Profile, behaving_like
-from tests.emulators.openai.script import Chooser, Cut, Pause, Plain, Raw, Refuse, Reply, Stall, Stream, chunk, said
+from tests.emulators.openai.script import (
+    DONE,
+    Cut,
+    Pause,
+    Plain,
+    Raw,
+    Refuse,
+    Reply,
+    Say,
+    Script,
+    Stall,
+    Stream,
+    When,
+    chunk,
+    said,
+)
 
 each_profile = pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.name)
 each_conversation = pytest.mark.parametrize("conversation", CONVERSATIONS, ids=lambda one: one.name)
 
 
 @asynccontextmanager
-async def staged(profile: Profile, script: Chooser, make_app: MakeApp, **provider: Any) -> AsyncIterator[Stage]:
+async def staged(profile: Profile, script: Script, make_app: MakeApp, **provider: Any) -> AsyncIterator[Stage]:
     parameters = {"temperature": 0.8, "top_k": 40}
     async with bench(script, write_bytes=profile.write_bytes, parameters=parameters, **provider) as it:
         yield Stage(profile=profile, bench=it, make_app=make_app)
@@ -55,6 +70,37 @@ async def test_M17_every_server_that_says_so_is_understood_when_a_prompt_does_no
     if "{limit}" in profile.overflow.words:
         assert caught.value.limit == profile.window
         assert (caught.value.given or 0) > profile.window
+
+
+async def test_L11_a_tool_whose_call_comes_without_index_and_id_runs_once_and_its_result_finds_the_call(
+    make_app: MakeApp,
+) -> None:
+    parts: list[Any] = [
+        {"id": None, "type": "function", "function": {"name": "current_time", "arguments": ""}},
+        {"function": {"arguments": '{"timezone": "As'}},
+        {"function": {"arguments": 'ia/Tokyo"}'}},
+    ]
+    asks = Stream([*(chunk({"tool_calls": [part]}) for part in parts), chunk({}, finish="stop"), DONE])
+    script = [When(tool_result=".", reply=Say(text="So late.")), When(reply=asks)]
+    async with staged(PROFILES[0], script, make_app) as it:
+        bot = await it.bot()
+        assert (await bot.hear("What time is it?", make_channel(dm=True), make_author("Alice")))[-1] == "So late."
+    *_, call, result = it.last.messages
+    assert (call["tool_calls"][0]["function"]["arguments"], result["content"]) == (
+        '{"timezone": "Asia/Tokyo"}',
+        "Sunday, 2026-11-01 21:00 (Asia/Tokyo, UTC+0900)",
+    )
+    assert result["tool_call_id"] == call["tool_calls"][0]["id"] != ""
+    assert len(it.bench.openai.requests) == 2
+
+
+async def test_L18_an_answer_that_is_all_reasoning_is_a_notice_and_never_blank(make_app: MakeApp) -> None:
+    starved = Say(reasoning="hm", finish="length")
+    async with staged(PROFILES[0], starved, make_app) as it:
+        bot = await it.bot()
+        *_, heard = await bot.hear("Hello.", make_channel(dm=True), make_author("Alice"))
+        assert heard == bot.app.core.catalogue.text("model-length", "en")
+    assert len(it.bench.openai.requests) == 1, "reasoning was asked for, with all the room that there is"
 
 
 HALF = said("Half a ")

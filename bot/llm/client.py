@@ -275,7 +275,7 @@ class OpenAIModel:
     def _needs_room(self, call: _Call, completion: Completion) -> bool:
         """Whether reasoning used up the output limit, and one attempt with a larger one is due (L18)."""
         said_nothing = not completion.text.strip() and not completion.tool_calls and not call.has_shown
-        if completion.finish is not Finish.LENGTH or not said_nothing or Quirk.NEEDS_ROOM in call.quirks:
+        if completion.finish is not Finish.LENGTH or not said_nothing or _reasons(call):
             return False
         call.short = completion
         call.quirks.add(Quirk.NEEDS_ROOM)

@@ -49,6 +49,7 @@ class OpenAIEmulator:
         models: Sequence[str] = ("scripted",),
         api_key: str | None = None,
         write_bytes: int | None = None,
+        port: int = 0,
     ) -> None:
         self.script = script
         self.models = list(models)
@@ -58,6 +59,7 @@ class OpenAIEmulator:
         self.connections = 0
         """TCP connections taken so far."""
         self._write_bytes = write_bytes
+        self._port = port
         self._queue: deque[Reply] = deque()
         self._arrived = asyncio.Condition()
         self._transports: set[int] = set()
@@ -70,7 +72,7 @@ class OpenAIEmulator:
         # Handlers are cancelled when the client goes away: that is how we know.
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        await web.TCPSite(self._runner, "127.0.0.1", 0).start()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port).start()
         return self
 
     async def __aexit__(

@@ -117,10 +117,6 @@ class ModelTokens:
         """Model tokens per counted token."""
         return self._factors.get(model) or self._start_factor(model)
 
-    def estimate(self, model: str, tokens: int) -> int:
-        """What `tokens` counted tokens will be for the model, rounded up."""
-        return math.ceil(tokens * self.factor(model))
-
     def learn(self, model: str, tokens: int, actual: int) -> None:
         """Correct the factor: a request of `tokens` counted tokens, all text, was `actual` tokens to the server."""
         if tokens < SMALLEST_LESSON or actual <= 0:

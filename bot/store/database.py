@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import structlog
-from sqlalchemy import Connection, Engine, StaticPool, create_engine, event, text
+from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -132,8 +132,3 @@ def _read_only_connection(connection: sqlite3.Connection, _record: Any) -> None:
     connection.isolation_level = None
     connection.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA query_only=ON")
-
-
-def journal_mode(tx: Tx) -> str:
-    """The journal mode in force, for the doctor."""
-    return str(tx.execute(text("PRAGMA journal_mode")).scalar_one())

@@ -3,9 +3,9 @@
 import asyncio
 import sys
 
-from bench import pipeline, sessions, wire
+from bench import markup, pipeline, sessions, wire
 
-BENCHMARKS = {"pipeline": pipeline.main, "sessions": sessions.main, "wire": wire.main}
+BENCHMARKS = {"markup": markup.main, "pipeline": pipeline.main, "sessions": sessions.main, "wire": wire.main}
 
 for name in sys.argv[1:] or BENCHMARKS:
     asyncio.run(BENCHMARKS[name]())

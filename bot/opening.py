@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.chat import Speaker
 from bot.dispatch import TurnRequest
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.directory import ModelDirectory
@@ -142,7 +143,12 @@ class TurnOpener:
             is_greeted=read.is_greeted,
             now=self._now(),
             cuts=cuts,
+            speaker=self._speaker(persona, read.session.channel.platform),
         )
+
+    def _speaker(self, persona: Persona | None, platform: str) -> Speaker | None:
+        own = persona_id_for(self._library, self._resolver.resolve(platform, ()).values.persona)
+        return Speaker(persona_id=persona.id, name=persona.name) if persona and persona.id != own else None
 
     def _cuts_for(self, read: _Read, basis: _Basis) -> Cuts:
         """What the conversation's last prompt left out, unless that was another budget's or another model's, or this

@@ -169,6 +169,7 @@ class TurnRunner:
             before_send=before_send,
             part_shown=partial(self._note_part, progress),
             max_parts=progress.turn.settings.values.max_reply_messages,
+            speaker=progress.turn.speaker,
         )
 
     async def _note_part(self, progress: _Progress, part: SentPart) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from bot.chat import Speaker
 from bot.llm.catalogue import ModelLimits
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
@@ -65,6 +66,8 @@ class Turn:
     """Whether the persona has said its greeting in this conversation."""
     now: datetime
     cuts: Cuts = Cuts()
+    speaker: Speaker | None = None
+    """The face of a persona that is not the one this platform knows the bot by."""
 
     @property
     def is_group(self) -> bool:

@@ -18,6 +18,7 @@ NEEDED = discord.Permissions(
     send_messages_in_threads=True,
     attach_files=True,
     read_message_history=True,
+    manage_webhooks=True,
 )
 """What the bot needs in a server; the invitation asks for it."""
 CHECK_NETWORK = "Check the network, proxies, and DISCORD__API_BASE if it is set."

@@ -66,7 +66,7 @@ def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, 
         wants_files=wants_files,
         api_base=given.api_base,
         gateway_url=given.gateway_url,
-        options=DiscordOptions(load_hash=load_hash, save_hash=save_hash),
+        options=DiscordOptions(faces=given.faces != "off", load_hash=load_hash, save_hash=save_hash),
     )
 
 

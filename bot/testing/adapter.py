@@ -31,6 +31,7 @@ class FakeReply:
     outbound: Outbound | None = None
     failed: bool = False
     discarded: bool = False
+    speaker: Speaker | None = None
 
     @property
     def text(self) -> str:
@@ -89,7 +90,7 @@ class FakeAdapter:
         speaker: Speaker | None = None,
     ) -> _FakeStream:
         """A stream that records."""
-        return _FakeStream(self, FakeReply(channel, reply_to, handle), before_send, part_shown)
+        return _FakeStream(self, FakeReply(channel, reply_to, handle, speaker=speaker), before_send, part_shown)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Record the deletion."""

@@ -113,7 +113,7 @@ class Spot:
     @property
     def messages(self) -> list[discord.Message]:
         """The bot's messages here."""
-        return [message for message in self.channel.history() if message.author.id == self.lab.discord.bot_id]
+        return [message for message in self.channel.history() if self.lab.discord.is_bot(message.author.id)]
 
     @property
     def requests(self) -> list[Request]:

@@ -9,7 +9,18 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from adapters.pacing import PacedReply, Refused, Spawn, Uncertain, Unreachable, Wait
-from bot.chat import BeforeSend, ChannelRef, Deliver, Finding, Outbound, PartShown, PartState, ReplyStream, SentPart
+from bot.chat import (
+    BeforeSend,
+    ChannelRef,
+    Deliver,
+    Finding,
+    Outbound,
+    PartShown,
+    PartState,
+    ReplyStream,
+    SentPart,
+    Speaker,
+)
 from bot.llm.model import (
     Completion,
     Finish,
@@ -116,6 +127,7 @@ class PlayedAdapter:
         before_send: BeforeSend | None = None,
         part_shown: PartShown | None = None,
         max_parts: int = 5,
+        speaker: Speaker | None = None,
     ) -> ReplyStream:
         reply = ShownReply(channel, before_send is not None)
         self.replies.append(reply)

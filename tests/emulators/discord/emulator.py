@@ -99,6 +99,10 @@ class DiscordEmulator:
         """The user id behind the token."""
         return self.world.backend.bot_user.id
 
+    def is_bot(self, author_id: int) -> bool:
+        """Whether an author is the bot, or a webhook of its own."""
+        return author_id == self.bot_id or self.world.webhooks.owns(author_id)
+
     @property
     def requests(self) -> Journal[Request]:
         """Every REST request of the bot."""
@@ -121,12 +125,12 @@ class DiscordEmulator:
     async def bot_message(
         self, matches: Callable[[dict[str, Any]], bool] = lambda _: True, *, after: int = 0, within: float = 10.0
     ) -> dict[str, Any]:
-        """Wait for a message that the bot posts or edits and that matches."""
+        """Wait for a message that the bot posts or edits, in whichever face, and that matches."""
 
         def is_ours(event: Event) -> bool:
             return (
                 event.name in ("MESSAGE_CREATE", "MESSAGE_UPDATE")
-                and event.data["author"]["id"] == str(self.bot_id)
+                and self.is_bot(int(event.data["author"]["id"]))
                 and matches(event.data)
             )
 

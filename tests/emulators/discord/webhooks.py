@@ -41,6 +41,10 @@ class Webhooks:
         else:
             yield
 
+    def owns(self, author_id: int) -> bool:
+        """Whether an author is a webhook of the bot's application."""
+        return author_id in self._owned
+
     def with_owner(self, data: Any) -> Any:
         """A payload with the application named that owns a webhook or a webhook's message."""
         if isinstance(data, list):

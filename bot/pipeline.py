@@ -13,7 +13,7 @@ from functools import partial
 
 import structlog
 
-from bot.chat import Adapter, Author, ChannelRef, CommandSpec, Inbound, InboundKind, Outbound
+from bot.chat import Adapter, AttachmentKind, Author, ChannelRef, CommandSpec, Inbound, InboundKind, Outbound
 from bot.commands.command import Call, Desk
 from bot.commands.parse import Parsed, check_options, read_options
 from bot.dispatch import Dispatcher, TurnRequest
@@ -22,7 +22,7 @@ from bot.gate import AccessPolicy
 from bot.heard import heard_text
 from bot.introduction import Introducer, Introduction
 from bot.judging import CommandLine, Judge, Verdict
-from bot.lost import Lost, take_news_of_lost
+from bot.news import News, NewsDesk
 from bot.opening import persona_id_for
 from bot.overrides import SessionSettings
 from bot.quota import Admission, Quota
@@ -48,8 +48,8 @@ class _Heard:
     """Who is answered: of a message that was posted again (D08), whoever wrote it."""
     introduction: Introduction | None
     """What this first contact makes the bot tell here."""
-    lost: tuple[Lost, ...]
-    """What was chosen here and is gone, when nobody has been told yet."""
+    news: tuple[News, ...]
+    """What is to be told before the answer."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,7 @@ class Pipeline:
     policy: AccessPolicy
     judge: Judge
     introducer: Introducer
+    news: NewsDesk
     refusals: Quota
     """Counts refusals, so that a stranger hears one per minute and not one per message."""
     overheard_chars: int
@@ -114,8 +115,8 @@ class Pipeline:
         elif heard.verdict.command is not None:
             await self._run_command(heard, heard.verdict.command, inbound)
         elif heard.verdict.addressed:
-            for lost in heard.lost:
-                await self._tell_lost(heard, lost, inbound)
+            for news in heard.news:
+                await self._tell_news(heard, news, inbound)
             self._request_turn(heard, inbound)
 
     async def _migrate(self, inbound: Inbound) -> None:
@@ -187,15 +188,12 @@ class Pipeline:
             message_id=message_id,
             author_key=original.author_key if original else inbound.author.key,
             introduction=introduction,
-            lost=self._lost(tx, session, settings) if verdict.addressed else (),
+            news=self.news.take(tx, session, settings, has_picture=_has_picture(inbound)) if verdict.addressed else (),
         )
 
-    def _lost(self, tx: Tx, session: SessionRow, settings: SessionSettings) -> tuple[Lost, ...]:
-        return take_news_of_lost(tx, session, settings, self.desk.library, self.desk.models)
-
-    async def _tell_lost(self, heard: _Heard, lost: Lost, inbound: Inbound) -> None:
-        now = lost.now or self._text(heard, inbound, "persona-none")
-        await self._say(inbound, Outbound(text=self._text(heard, inbound, lost.notice, chosen=lost.chosen, now=now)))
+    async def _tell_news(self, heard: _Heard, news: News, inbound: Inbound) -> None:
+        now = news.now or self._text(heard, inbound, "persona-none")
+        await self._say(inbound, Outbound(text=self._text(heard, inbound, news.notice, chosen=news.chosen, now=now)))
 
     def _new_message(
         self, inbound: Inbound, verdict: Verdict, counted: Mapping[str, int], *, is_overheard: bool, is_private: bool
@@ -286,6 +284,10 @@ class Pipeline:
             inbound.channel, reply_to=reply_to, handle=inbound.reply_handle
         )
         await stream.finish(answer)
+
+
+def _has_picture(inbound: Inbound) -> bool:
+    return any(attachment.kind is AttachmentKind.IMAGE for attachment in inbound.attachments)
 
 
 def _asks(inbound: Inbound) -> bool:

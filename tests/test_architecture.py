@@ -28,7 +28,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.gate", "bot.quota", "bot.prompt", "bot.greeting"),
     ("bot.tools",),
     ("bot.agent", "bot.memory"),
-    ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.lost", "bot.warming"),
+    ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming"),
     ("bot.commands",),
     ("bot.pipeline", "bot.runner", "bot.introduction", "bot.judging"),
     ("bot.extensions", "bot.app", "bot.cli", "bot.web", "bot.__main__"),

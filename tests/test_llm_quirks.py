@@ -11,7 +11,7 @@ from bot.llm.model import ModelRefused
 from bot.llm.quirks import HABIT_ANSWERS, LearnedQuirk, Quirk, Quirks
 from bot.llm.wire import IMAGE_NOTE
 from tests.emulators.openai import Chooser, Reply, Request, Say, errors
-from tests.emulators.openai.harness import EVERYTHING, bench
+from tests.emulators.openai.harness import EVERYTHING, asks, bench
 
 
 def refusing(refuses: Callable[[Request], bool], refusal: Reply) -> Chooser:
@@ -77,6 +77,20 @@ async def test_L02_sampling_is_dropped_and_nothing_else() -> None:
     assert "top_p" not in passed.body
     assert passed.body["top_k"] == 40
     assert passed.body["stop"] == ["\nAlice:"]
+
+
+async def test_L02_penalties_go_with_the_rest_and_other_models_still_get_all_of_it() -> None:
+    sampling = {"temperature": 0.8, "top_p": 0.9, "presence_penalty": 0.1, "frequency_penalty": 0.2}
+
+    def script(request: Request) -> Reply:
+        is_refused = request.model == "thinker" and "temperature" in request.body
+        return errors.unsupported_value("temperature", 0.8) if is_refused else Say(text="Hi")
+
+    async with bench(script) as it:
+        for model in ("thinker", "thinker", "other"):
+            await it.ask(asks(model=f"test/{model}", parameters=sampling))
+        sent = [{key for key in request.body if key in sampling} for request in it.openai.requests]
+    assert sent == [{*sampling}, set(), set(), {*sampling}]
 
 
 async def test_L06_neighbours_of_one_role_are_merged_with_their_names() -> None:

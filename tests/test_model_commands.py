@@ -8,8 +8,10 @@ from contextlib import aclosing
 import pytest
 
 from bot.app import App
+from bot.chat import Attachment, AttachmentKind
 from bot.llm.model import ModelEvent, ModelRequest
 from bot.llm.quirks import Quirk
+from bot.llm.wire import IMAGE_NOTE
 from bot.locale import Catalogue
 from bot.testing import FakeAdapter, ScriptedModel
 from tests.conftest import MakeApp
@@ -137,6 +139,25 @@ async def test_what_counts_for_every_place_is_for_admins_where_there_are_some_an
     if manages:
         chat.adapter.managers.add(ALICE.id)
     assert (await chat.say("/model forget", channel=GROUP))[-1].startswith(told)
+
+
+async def test_L23_a_server_that_refuses_pictures_gets_none_and_from_then_on_people_hear_of_it(
+    open_chat: OpenChat, openai: OpenAIEmulator
+) -> None:
+    def sightless(request: Request) -> Reply:
+        has_picture = "image_url" in str(request.messages)
+        return errors.openai_error(400, "image input is not supported") if has_picture else Say(text="ok")
+
+    openai.script = sightless
+    chat = await open_chat(models={"test/scripted": {"vision": True}})
+    assert "see images" in await chat.ask("/model info")
+    cat = Attachment(kind=AttachmentKind.IMAGE, name="cat.png", media_type="image/png", data=b"\x89PNG")
+    assert await chat.say("what is this?", attachments=(cat,)) == ["ok"]
+    assert IMAGE_NOTE in openai.last.last_user
+    notice, answer = await chat.say("and this?", attachments=(cat,))
+    assert ("cannot see pictures" in notice, answer, len(openai.requests)) == (True, "ok", 3)
+    told = await chat.ask("/model info")
+    assert ("no pictures" in told, "see images" in told) == (True, False)
 
 
 @pytest.mark.parametrize("quirk", Quirk)

@@ -34,6 +34,7 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
+from bot.news import NewsDesk
 from bot.opening import TurnOpener
 from bot.overrides import Resolver
 from bot.personas.library import PersonaLibrary
@@ -237,6 +238,7 @@ def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
         policy=desk.policy,
         judge=Judge(desk=desk, loop_guard=LoopGuard(core.settings.bots), rng=rng),
         introducer=introducer,
+        news=NewsDesk(library=core.library, models=desk.models, sees=desk.sees),
         refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
         overheard_chars=core.settings.overheard_chars,
         count=core.counter.count,

@@ -115,6 +115,10 @@ class Desk:
             return True
         return await self.platforms.may_manage(call.inbound.channel, author.id, whole_place=whole_place)
 
+    def sees(self, model: str) -> bool:
+        """Whether a model takes pictures, as far as is known."""
+        return self.limits(model).vision and Quirk.NO_IMAGES not in self.learned(model)
+
     def demand_quota(self, call: Call) -> None:
         """Count a command that costs a model call against the caller's limit (X10).
 

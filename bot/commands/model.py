@@ -41,8 +41,8 @@ async def show_model(call: Call, desk: Desk) -> Outbound:
     source = desk.text(f"source-{current.source.value}", call.locale)
     abilities = [
         desk.text(f"model-can-{ability}", call.locale)
-        for ability in ("vision", "thinking", "tools")
-        if getattr(limits, ability)
+        for ability, lacking in (("vision", Quirk.NO_IMAGES), ("thinking", None), ("tools", Quirk.NO_TOOLS))
+        if getattr(limits, ability) and lacking not in learned
     ]
     pieces = [
         desk.text("model-info", call.locale, model=current.name, source=source),

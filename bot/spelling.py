@@ -12,8 +12,10 @@ MAX_TYPED_CHARS = 100
 
 _ALIKE = 0.7
 """From which ratio of difflib on two texts are taken for the same with a slip; what is below reads as a bad joke."""
-_ALIKE_WRITTEN_SHORT = 0.5
-"""The same where names are two or three signs long, as in Chinese: one wrong of two."""
+_ALIKE_SHORT = 0.6
+"""The same for at most four letters: one wrong of three."""
+_ALIKE_SIGNS = 0.5
+"""The same where a word is two or three signs long, as in Chinese: one wrong of two."""
 
 
 def near_names(typed: str, known: Iterable[str], *, limit: int = 3) -> list[str]:
@@ -31,8 +33,7 @@ def near_names(typed: str, known: Iterable[str], *, limit: int = 3) -> list[str]
     for name, text in plain.items():
         for part in _parts(text, wanted.count(" ") + 1):
             parts.setdefault(part, []).append(name)
-    alike = _ALIKE if wanted.isascii() else _ALIKE_WRITTEN_SHORT
-    slips = [name for part in difflib.get_close_matches(wanted, parts, n=limit, cutoff=alike) for name in parts[part]]
+    slips = [name for part in difflib.get_close_matches(wanted, parts, limit, _alike(wanted)) for name in parts[part]]
     return list(dict.fromkeys((*having, *slips)))[:limit]
 
 
@@ -48,6 +49,12 @@ def _place(wanted: str, text: str) -> int:
         return 2
     is_telling = len(wanted) >= 3 or not wanted.isascii()
     return 3 if is_telling and wanted.replace(" ", "") in text.replace(" ", "") else 0
+
+
+def _alike(wanted: str) -> float:
+    if not wanted.isascii():
+        return _ALIKE_SIGNS
+    return _ALIKE_SHORT if len(wanted) <= 4 else _ALIKE
 
 
 def _parts(text: str, length: int) -> Iterator[str]:

@@ -193,7 +193,14 @@ async def test_completion_knows_when_there_is_nothing_to_complete(make_app: Make
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("/nonsense", "/help shows those I do"),
+        ("/nonsense", "I don't know that command. /help shows those I do"),
+        ("/retyr", "Did you mean /retry?"),
+        ("/状况", "Did you mean /状态?"),
+        ("/use bryony", "Did you mean /persona use, /model use?"),
+        ("/session sett timezone UTC", "Did you mean /session set?"),
+        ("/session timezone UTC", "no “timezone”, only show, set, reset"),
+        ("/persona -page 2", "Did you mean --page?"),
+        ("/model infos", "Did you mean /model info?"),
         ("/persona.list -x", "/help persona list"),
         ("/reset now", "“now”"),
         ("/model use", "The model is missing"),

@@ -96,7 +96,9 @@ async def test_a_word_after_persona_searches(make_app: MakeApp, keyword: str, fo
 
 async def test_a_search_that_finds_nobody_names_near_ones(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
-    assert "bryony" in await chat.ask("/persona briony")
+    assert "Close to it: Bryony." in await chat.ask("/persona briony")
+    assert "Close" not in await chat.ask("/persona xyz")
+    assert "Did you mean /persona use?" in await chat.ask("/persona uze luna")
 
 
 @pytest.mark.parametrize("typed", ["bryony", "BRYONY", "Bryony Tuck", "  bryony  tuck ", "Ｂｒｙｏｎｙ"])

@@ -109,7 +109,8 @@ def test_options_are_read_from_a_line(rest: str, options: dict[str, str]) -> Non
     ("name", "rest", "problem"),
     [
         ("session set", "-x", "command-flag-unknown"),
-        ("session set", "--nme late", "command-flag-unknown"),
+        ("session set", "--nme late", "command-flag-meant"),
+        ("session set", "--名 late", "command-flag-meant"),
         ("session set", "-m", "command-flag-needs-value"),
         ("session set", "-m -p luna", "command-flag-needs-value"),
         ("session set", "-t maybe", "command-option-choice"),

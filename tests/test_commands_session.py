@@ -70,6 +70,14 @@ async def test_flags_combine_and_outlive_a_restart(make_app: MakeApp) -> None:
     assert "Barnaby Thrupp" in request.messages[0].text
 
 
+@pytest.mark.parametrize(
+    "line", ["timezone=Asia/Tokyo", "timezone = Asia/Tokyo", "timezone= Asia/Tokyo", "-T yes timezone Asia/Tokyo"]
+)
+async def test_a_key_and_its_value_may_stand_as_people_write_them_elsewhere(make_app: MakeApp, line: str) -> None:
+    chat = await open_chat(make_app)
+    assert "`timezone` = Asia/Tokyo" in await chat.ask(f"/session set {line}")
+
+
 async def test_choosing_a_persona_by_set_switches_at_once(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="none")
     await chat.say("only for nobody's ears")
@@ -108,8 +116,11 @@ async def test_one_wrong_value_refuses_the_whole_command(make_app: MakeApp, line
     [
         ("-m test/scriptd", "test/scripted"),
         ("-m othr", "test/other"),
-        ("-m nowhere/x", "test"),
-        ("-p brionny", "bryony"),
+        ("-m nowhere/x", "none like it"),
+        ("-p brionny", "Bryony"),
+        ("-p nobody", "none like it"),
+        ("tz UTC", "There are: model, persona"),
+        ("--persna luna", "Did you mean --persona?"),
         ("timezne UTC", "timezone"),
         ("idle_seconds 5", "summary__idle_seconds"),
         ("timezone Europe/Berln", "Europe/Berlin"),

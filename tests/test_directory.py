@@ -87,7 +87,7 @@ async def test_an_unknown_model_is_refused_with_near_ones(servers: Servers) -> N
     with pytest.raises(UserError) as caught:
         await servers.directory().resolve("gpt-5-mimi", "openai/o4")
     assert caught.value.message_id == "model-unknown"
-    assert caught.value.facts["near"] == "openai/gpt-5-mini, openai/gpt-5, router/openai/gpt-5"
+    assert caught.value.facts["near"] == "openai/gpt-5-mini"
 
 
 async def test_near_ones_are_near_by_their_own_names_whatever_their_servers_are_called(servers: Servers) -> None:
@@ -96,10 +96,10 @@ async def test_near_ones_are_near_by_their_own_names_whatever_their_servers_are_
     assert str(caught.value.facts["near"]).startswith("router/meta/llama-4")
 
 
-async def test_a_name_like_no_other_is_refused_with_the_default(servers: Servers) -> None:
+async def test_a_name_like_no_other_is_refused_without_a_guess(servers: Servers) -> None:
     with pytest.raises(UserError) as caught:
         await servers.directory().resolve("漢字", "openai/o4")
-    assert caught.value.facts["near"] == "openai/gpt-5"
+    assert (caught.value.message_id, caught.value.facts) == ("model-unlike", {"model": "漢字"})
 
 
 async def test_a_model_of_a_server_that_is_no_longer_configured_is_refused_with_those_that_are(

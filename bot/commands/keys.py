@@ -92,8 +92,20 @@ def find_persona(library: PersonaLibrary, typed: str) -> Persona | None:
         case Ambiguous(matches=matches):
             ids = ", ".join(persona.id for persona in matches)
             raise UserError("persona-ambiguous", persona=typed, ids=ids)
-    near = library.near(typed) or [persona.id for persona in library.personas][:3]
-    raise UserError("persona-unknown", persona=typed, near=", ".join(near) or NO_PERSONA)
+    if near := near_personas(library, typed):
+        raise UserError("persona-unknown", persona=typed, near=", ".join(near))
+    raise UserError("persona-unlike", persona=typed)
+
+
+def near_personas(library: PersonaLibrary, typed: str) -> list[str]:
+    """Names of personas that a mistyped one may have meant."""
+    near = [library.get(persona_id) for persona_id in library.near(typed)]
+    return [name_to_type(library, persona) for persona in near if persona]
+
+
+def name_to_type(library: PersonaLibrary, persona: Persona) -> str:
+    """What people type to mean this persona: its name, or the id where the name would not do."""
+    return persona.name if library.find(persona.name) is persona and len(persona.name) <= 64 else persona.id
 
 
 def _language(typed: str, desk: Desk) -> str:

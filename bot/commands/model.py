@@ -8,7 +8,7 @@ from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import Changes, Reach
 from bot.commands.command import Call, Command, Desk, inert
-from bot.commands.pages import KEYWORD, PAGE, page_of, paged
+from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged
 from bot.errors import UserError
 from bot.llm.quirks import Quirk
 from bot.opening import model_in_force
@@ -20,7 +20,8 @@ async def list_models(call: Call, desk: Desk) -> Outbound:
     found = await desk.models.search(keyword)
     current = model_in_force(desk.models, call.settings).name
     if not found:
-        raise UserError("model-none-found", keyword=keyword)
+        meant = near_action(keyword, "model", desk)
+        raise UserError("command-meant", near=meant) if meant else UserError("model-none-found", keyword=keyword)
     page = page_of(found, call)
     lines = [inert(name) + (" ✅" if name == current else "") for name in page.entries]
     return paged(desk.text("model-list", call.locale, count=len(found)), lines, page, "model list", call, desk)

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from bot.chat import Button, OptionKind, OptionSpec, Outbound
+from bot.chat import Button, OptionKind, OptionSpec, Outbound, words_after
 from bot.commands.command import Call, Desk
+from bot.commands.parse import near_child
 
 T = TypeVar("T")
 
@@ -36,6 +37,12 @@ def page_of(entries: Sequence[T], call: Call) -> Page[T]:
     number = min(max(1, int(call.options.get(PAGE.name, "1"))), count)
     first = (number - 1) * PAGE_ENTRIES
     return Page(entries=entries[first : first + PAGE_ENTRIES], number=number, count=count)
+
+
+def near_action(keyword: str, group: str, desk: Desk) -> str:
+    """The command that a search without any result may have been meant for: `/persona uze luna`; "" for none."""
+    actions = words_after((group,), [command.spec for command in desk.commands()])
+    return near_child(keyword.partition(" ")[0], (group,), actions, desk.names)
 
 
 def paged(heading: str, lines: Sequence[str], page: Page[T], command: str, call: Call, desk: Desk) -> Outbound:

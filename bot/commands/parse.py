@@ -16,6 +16,7 @@ from bot.spelling import near_names
 OWN_ACTIONS = ("list", "show")
 """The child that a path with children stands for by itself."""
 
+_ON = ("true", "on", "yes", "1")
 _OFF = ("false", "off", "no", "0")
 
 
@@ -63,14 +64,28 @@ def _first_word(line: str) -> tuple[str, str]:
 
 
 def near_commands(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> list[str]:
-    """What the first word of a line may have been meant for, as it is typed, in any language."""
-    known = [
+    """Commands that the first word of a line may have been meant for, as they are typed, in any language."""
+    typed = _first_word(line)[0]
+    paths = [names.of_path(spec.path, locale) for locale in names.locales for spec in specs]
+    groups = [
         name
-        for word in words_after((), specs)
         for locale in names.locales
+        for word in words_after((), specs)
         for name in names.of_command((word,), locale)
     ]
-    return [f"/{name}" for name in near_names(_first_word(line)[0], known)]
+    having = [path for path in paths if typed.casefold() in path.split()]  # `/use` without its group
+    return [f"/{name}" for name in having[:3] or near_names(typed, groups)]
+
+
+def near_child(typed: str, path: tuple[str, ...], children: Sequence[str], names: CommandNames) -> str:
+    """The command below `path` that a mistyped word may have meant, as it is typed, in any language; "" for none."""
+    known = {
+        name: names.of_path((*path, child), locale)
+        for locale in names.locales
+        for child in children
+        for name in names.of_command((*path, child), locale)
+    }
+    return "".join(f"/{known[name]}" for name in near_names(typed, known, limit=1))
 
 
 def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
@@ -96,7 +111,7 @@ def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
         elif positionals:
             option = positionals.pop(0)
         else:
-            raise _left_over(parsed, words[0])
+            raise _left_over(parsed, words[0], names)
         found[option.name] = _take_value(spec, option, rest, words, names)
     return check_options(spec, found)
 
@@ -112,12 +127,13 @@ def _take_value(spec: CommandSpec, option: OptionSpec, rest: str, words: list[Wo
     return rest[first.start : end]
 
 
-def _left_over(parsed: Parsed, word: Word) -> UserError:
-    command = parsed.spec.name
+def _left_over(parsed: Parsed, word: Word, names: CommandNames) -> UserError:
     if not parsed.children:
-        return UserError("command-left-over", word=word.text, command=command)
-    path = " ".join(parsed.spec.path[:-1])
-    return UserError("command-child-unknown", word=word.text, command=path, children=", ".join(parsed.children))
+        return UserError("command-left-over", word=word.text, command=parsed.spec.name)
+    path, children = parsed.spec.path[:-1], parsed.children
+    if near := near_child(word.text, path, children, names):
+        return UserError("command-meant", near=near)
+    return UserError("command-child-unknown", word=word.text, command=" ".join(path), children=", ".join(children))
 
 
 def check_options(spec: CommandSpec, options: Mapping[str, str]) -> dict[str, str]:
@@ -145,6 +161,8 @@ def _checked(option: OptionSpec, value: str) -> str:
             return "" if folded in _OFF else "true"
         case OptionKind.INTEGER if not re.fullmatch(r"\d{1,6}", value):
             raise UserError("command-option-number", option=option.name, value=value)
+        case OptionKind.CHOICE if option.choices == ("on", "off") and folded in _ON + _OFF:
+            return "on" if folded in _ON else "off"
         case OptionKind.CHOICE if folded not in option.choices:
             choices = ", ".join(option.choices)
             raise UserError("command-option-choice", option=option.name, value=value, choices=choices)
@@ -157,10 +175,20 @@ def _checked(option: OptionSpec, value: str) -> str:
 def _flagged(spec: CommandSpec, word: Word, names: CommandNames) -> OptionSpec | None:
     option = _known_flag(spec, word, names)
     if option is None and not word.is_quoted and re.match(r"--?[^\W\d_]", word.text):
-        flags = ", ".join(option.flag or f"--{option.name}" for option in spec.options)
-        problem = "command-flag-unknown" if flags else "command-flag-none"
-        raise UserError(problem, flag=word.text, command=spec.name, flags=flags)
+        raise _no_flag(spec, word.text, names)
     return option
+
+
+def _no_flag(spec: CommandSpec, typed: str, names: CommandNames) -> UserError:
+    flags = ", ".join(option.flag for option in spec.options if option.flag)
+    known = [
+        name for locale in names.locales for option in spec.options for name in names.of_option(option.name, locale)
+    ]
+    near = ", ".join(f"--{name}" for name in near_names(typed, known)) if len(typed) > 2 else ""  # "-x" is like nothing
+    facts = {"flag": typed, "command": spec.name}
+    if near:
+        return UserError("command-flag-meant", near=near, **facts)
+    return UserError("command-flag-unknown", flags=flags, **facts) if flags else UserError("command-flag-none", **facts)
 
 
 def _known_flag(spec: CommandSpec, word: Word, names: CommandNames) -> OptionSpec | None:

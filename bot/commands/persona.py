@@ -8,10 +8,10 @@ from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import Changes, Reach
 from bot.commands.command import Call, Command, Desk, inert
-from bot.commands.keys import find_persona
-from bot.commands.pages import KEYWORD, PAGE, page_of, paged
+from bot.commands.keys import find_persona, name_to_type, near_personas
+from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged
 from bot.errors import UserError
-from bot.personas.library import NO_PERSONA, Persona, PersonaLibrary
+from bot.personas.library import NO_PERSONA, Persona
 
 NOTE_CHARS = 90
 """Characters of a card's notes shown in a list."""
@@ -24,11 +24,18 @@ async def list_personas(call: Call, desk: Desk) -> Outbound:
     keyword = call.options.get("keyword", "")
     found = desk.library.search(keyword)
     if not found:
-        near = ", ".join(desk.library.near(keyword)) or NO_PERSONA
-        raise UserError("persona-none-found", keyword=keyword, near=near)
+        raise _none_found(keyword, desk)
     page = page_of(found, call)
     lines = [_line(persona, persona.id == call.persona_id) for persona in page.entries]
     return paged(desk.text("persona-list", call.locale, count=len(found)), lines, page, "persona list", call, desk)
+
+
+def _none_found(keyword: str, desk: Desk) -> UserError:
+    if meant := near_action(keyword, "persona", desk):
+        return UserError("command-meant", near=meant)
+    if near := near_personas(desk.library, keyword):
+        return UserError("persona-none-found", keyword=keyword, near=", ".join(near))
+    return UserError("persona-none-near", keyword=keyword)
 
 
 def _line(persona: Persona, is_active: bool) -> str:
@@ -82,12 +89,8 @@ def _cut(text: str, length: int) -> str:
 
 async def suggest_personas(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Personas by what is typed of them, under names that `use` understands."""
-    found = [_unmistakable(desk.library, persona) for persona in desk.library.search(query.typed)]
+    found = [name_to_type(desk.library, persona) for persona in desk.library.search(query.typed)]
     return [*found, NO_PERSONA] if NO_PERSONA.startswith(query.typed.casefold()) else found
-
-
-def _unmistakable(library: PersonaLibrary, persona: Persona) -> str:
-    return persona.name if library.find(persona.name) is persona and len(persona.name) <= 64 else persona.id
 
 
 PERSONA = OptionSpec(name="persona", rest=True, completes=True)

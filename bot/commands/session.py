@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
@@ -98,7 +98,7 @@ def _typed_values(call: Call) -> tuple[dict[str, str], str | None]:
     options = call.options
     typed = {name: options[name] for name in CHOSEN if name in options}
     label = options.get(NAME)
-    key, value = options.get("key"), options.get("value")
+    key, value = _key_and_value(options)
     if key is not None and value is None:
         raise UserError("session-value-missing", key=NAME if _is_word(key, NAME) else find_key(key).name)
     if key is None and value is not None:
@@ -109,6 +109,13 @@ def _typed_values(call: Call) -> tuple[dict[str, str], str | None]:
         else:
             typed[find_key(key).name] = value
     return typed, None if label is None else " ".join(label.split())[:LABEL_CHARS]
+
+
+def _key_and_value(options: Mapping[str, str]) -> tuple[str | None, str | None]:
+    """What stands for KEY and VALUE; `KEY=VALUE` and `KEY = VALUE` are taken, too."""
+    key, _, glued = options.get("key", "").partition("=")
+    value = " ".join(filter(None, (glued, options.get("value")))).removeprefix("=").strip()
+    return key.strip() or None, value or None
 
 
 def _is_word(key: str, word: str) -> bool:

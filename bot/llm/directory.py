@@ -97,7 +97,9 @@ class ModelDirectory:
         if len(elsewhere := by_name.get(typed, [])) == 1:
             return elsewhere[0]
         near = [full for close in near_names(name, by_name) for full in by_name[close]]
-        raise UserError("model-unknown", model=typed, near=", ".join(near[:3]) or self.default)
+        if not near:
+            raise UserError("model-unlike", model=typed)
+        raise UserError("model-unknown", model=typed, near=", ".join(near[:3]))
 
     async def _models_of(self, provider: str) -> tuple[str, ...] | None:
         async with self._asking[provider]:

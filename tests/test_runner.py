@@ -177,20 +177,6 @@ async def test_a_passing_fault_of_the_database_costs_no_answer(make_app: MakeApp
 async def test_a_part_that_cannot_be_noted_costs_no_answer(make_app: MakeApp) -> None:
     gate, adapter = asyncio.Event(), FakeAdapter(streams=True)
     app = await make_app(adapter=adapter, persona="none", model=ScriptedModel([Reply(text="one two", hold=gate)]))
-    await execute(
-        app,
-        "CREATE TRIGGER fault BEFORE UPDATE ON sent_part WHEN NEW.state = 'sending' BEGIN SELECT RAISE(ABORT, 'no'); END",
-    )
-    await app.pipeline.deliver(make_inbound("hello"))
-    await asyncio.wait_for(adapter.changed.wait(), 10)
-    gate.set()
-    await asyncio.wait_for(app.dispatcher.idle(), 10)
-    assert adapter.texts == ["one two"]
-
-
-async def test_a_part_that_cannot_be_noted_costs_no_answer(make_app: MakeApp) -> None:
-    gate, adapter = asyncio.Event(), FakeAdapter(streams=True)
-    app = await make_app(adapter=adapter, persona="none", model=ScriptedModel([Reply(text="one two", hold=gate)]))
     fault = "BEFORE UPDATE ON sent_part WHEN NEW.state = 'sending' BEGIN SELECT RAISE(ABORT, 'no'); END"
     await execute(app, f"CREATE TRIGGER fault {fault}")
     with capture_logs() as logs:
@@ -236,23 +222,6 @@ async def test_a_turn_that_breaks_is_told_once_and_can_be_tried_again(make_app: 
     assert await chat.say("hello") == [chat.app.core.catalogue.text(FAILED, "en")]
     assert await chat.say("/retry") == ["now"]
     assert chat.last_prompt == [("user", "hello")]
-
-
-@pytest.mark.parametrize(("command", "answers"), [("/retry", ["whole"]), ("/undo", [])])
-async def test_S16_half_an_answer_that_the_last_run_left_is_taken_away(
-    make_app: MakeApp, command: str, answers: list[str]
-) -> None:
-    growing = FakeAdapter(streams=True)
-    half = ScriptedModel([Reply(text="half of it", hold=asyncio.Event())])
-    app = await make_app(adapter=growing, model=half, persona="none")
-    await app.pipeline.deliver(make_inbound("hello"))
-    await asyncio.wait_for(growing.changed.wait(), 10)
-    await app.close()
-    chat = await open_chat(make_app, model=ScriptedModel(["whole"]), persona="none")
-    assert "don't know" in await chat.ask("/status")
-    told = await chat.say(command)
-    assert told[-1:] == (answers or [chat.app.core.catalogue.text("undo-done", "en")])
-    assert chat.adapter.deleted == ["m1"]
 
 
 @pytest.mark.parametrize(("command", "answers"), [("/retry", ["whole"]), ("/undo", [])])

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
-from adapters.discord.commands import is_name
-from bot.chat import CommandNames, words_after
+from adapters.discord.commands import command_payload, is_name
+from bot.chat import CommandMenu, CommandNames, words_after
 from bot.commands import COMMANDS
-from bot.locale import Catalogue
+from bot.commands.parse import find_spec, read_options
+from bot.locale import LOCALES_FOLDER, Catalogue
 from bot.testing import make_author, make_channel
 from tests.conftest import MakeApp
 from tests.talking import GROUP, open_chat
@@ -54,6 +58,30 @@ def _demand_one_meaning(spellings: dict[str, set[str]]) -> None:
     meanings = [(name, word) for word, names in spellings.items() for name in {word, *names}]
     twice = sorted(name for name, _ in meanings if [known for known, _ in meanings].count(name) > 1)
     assert not twice, f"these stand for more than one of {sorted(spellings)}: {twice}"
+
+
+def test_a_further_language_is_one_further_file(tmp_path: Path) -> None:
+    shutil.copytree(LOCALES_FOLDER, tmp_path / "locales")
+    french = {"command-persona": "personnage", "command-persona-use": "utiliser", "option-persona": "personnage nom"}
+    lines = [f'msgid "name-{message_id}"\nmsgstr "{text}"\n' for message_id, text in french.items()]
+    header = 'msgid ""\nmsgstr "Content-Type: text/plain; charset=UTF-8\\n"\n'
+    (tmp_path / "locales" / "fr.po").write_text("\n".join([header, *lines]), encoding="utf-8")
+    catalogue = Catalogue(tmp_path / "locales")
+    menu = CommandMenu(specs=tuple(SPECS), translate=catalogue.text, locales=catalogue.locales, complete=_nothing)
+    parsed = find_spec("Personnage utiliser --nom luna", SPECS, menu.names)
+    assert parsed
+    assert (parsed.spec.name, read_options(parsed, menu.names)) == ("persona use", {"persona": "luna"})
+    persona = next(node for node in command_payload(menu) if node["name"] == "persona")
+    assert persona["name_localizations"] == {"fr": "personnage", "zh-CN": "角色", "zh-TW": "角色"}
+    assert {child["name"]: child["name_localizations"].get("fr") for child in persona["options"]} == {
+        "list": None,  # what a language lacks keeps its English name
+        "use": "utiliser",
+        "info": None,
+    }
+
+
+async def _nothing(*_: object) -> tuple[str, ...]:
+    return ()
 
 
 @pytest.mark.parametrize(

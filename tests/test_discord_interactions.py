@@ -13,7 +13,7 @@ from structlog.testing import capture_logs
 from bot.chat import Button, Inbound, InboundKind, Outbound, PartState, Visibility
 from tests.conftest import MakeApp
 from tests.emulators.discord import DiscordEmulator
-from tests.emulators.discord.harness import OPTIONS, Scene, hosted, staged, states
+from tests.emulators.discord.harness import MENU, OPTIONS, Scene, hosted, staged, states
 
 
 @pytest.fixture
@@ -156,6 +156,31 @@ async def test_D15_an_unchanged_menu_is_not_registered_again() -> None:
             await bot.hears()
     assert len(kept) == 1
     assert len(emulator.rest.arrived.matching(lambda call: call[0] == "PUT")) == 1
+
+
+async def test_D15_a_menu_whose_names_changed_is_registered_again() -> None:
+    kept: list[str] = []
+
+    async def load() -> str | None:
+        return kept[-1] if kept else None
+
+    async def save(value: str) -> None:
+        kept.append(value)
+        saved.set()
+
+    def translate(message_id: str, locale: str | None) -> str:
+        return "重试" if (message_id, locale) == ("name-command-retry", "zh") else message_id
+
+    options, saved = replace(OPTIONS, load_hash=load, save_hash=save), asyncio.Event()
+    async with DiscordEmulator() as emulator:
+        for menu in (MENU, replace(MENU, translate=translate)):
+            saved.clear()
+            async with hosted(emulator, options=options, menu=menu):
+                await saved.wait()
+    first, second = emulator.requests.matching(lambda r: r.method == "PUT")
+    assert [node["name_localizations"] for node in first.body] == [{}, {}, {}]
+    assert [node["name_localizations"].get("zh-TW") for node in second.body] == [None, "重试", None]
+    assert kept[0] != kept[1]
 
 
 async def test_a_command_is_answered_in_its_deferred_message_and_follow_ups(scene: Scene) -> None:

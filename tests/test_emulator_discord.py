@@ -170,6 +170,27 @@ async def test_replies_to_what_is_gone_or_a_system_message_are_refused(emulator:
             assert refused.value.code == 50035
 
 
+@pytest.mark.parametrize(
+    "names", [("Undo", "撤回"), ("undo", "撤回！"), ("undo", "长" * 33), ("undo", "重试"), ("undo", "Zurück")]
+)
+async def test_names_of_commands_are_refused_as_discord_refuses_them(
+    emulator: DiscordEmulator, names: tuple[str, str]
+) -> None:
+    def command(name: str, chinese: str) -> dict[str, Any]:
+        return {"name": name, "description": "x", "name_localizations": {"zh-CN": chinese}}
+
+    async with connected(emulator) as client:
+        assert client.application_id
+        await client.http.bulk_upsert_global_commands(
+            client.application_id, [command("retry", "重试"), command("undo", "撤回")]
+        )
+        with pytest.raises(discord.HTTPException) as refused:
+            await client.http.bulk_upsert_global_commands(
+                client.application_id, [command("retry", "重试"), command(*names)]
+            )
+    assert refused.value.code == 50035
+
+
 async def test_a_privileged_intent_that_is_switched_off_closes_the_connection() -> None:
     approved = discord.Intents.all()
     approved.message_content = False

@@ -30,6 +30,7 @@ from bot.store import conversations, messages, reposts, sessions
 from bot.store.database import Database, Tx
 from bot.store.messages import Known, NewMessage
 from bot.store.people import wants_privacy
+from bot.store.quotes import without_private_files
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
 
@@ -160,6 +161,7 @@ class Pipeline:
             return None
         if known is not None:
             return None  # delivered again (D13, T19); it must not count against anybody's limit
+        inbound = without_private_files(tx, inbound)
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
         persona_id = persona_id_for(self.desk.library, settings.values.persona)
         conversation_id = conversations.ensure_conversation(tx, session, persona_id, now)

@@ -200,7 +200,6 @@ _ASKED = select(messages.c.author_key, messages.c.answered_by).where(
 _BREAK = and_(
     messages.c.session_id == bindparam("session_id"),
     ADDRESSED,
-    SENDING,
     or_(messages.c.author_key != bindparam("author_key"), messages.c.answered_by.is_not(None)),
 )
 _BEFORE = select(func.max(messages.c.id)).where(_BREAK, messages.c.id < bindparam("asked")).scalar_subquery()

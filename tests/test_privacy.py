@@ -151,7 +151,9 @@ async def test_others_may_quote_it_but_the_quote_is_not_kept(
     chat = await private_chat(make_app)
     await chat.say(SECRET, channel=GROUP, mentions_me=mentions_me, message_id="77")
     quote = Quote(message_id="77", author_name="Alice", text=SECRET, author_key=ALICE.key)
-    await chat.say("what is that?", channel=GROUP, author=BOB, reply_to=quote)
+    picture = Attachment(kind=AttachmentKind.IMAGE, name="a.png", data=SECRET.encode(), quoted=True)
+    notes = Attachment(kind=AttachmentKind.TEXT, name="a.txt", text=SECRET, quoted=True)
+    await chat.say("what is that?", channel=GROUP, author=BOB, reply_to=quote, attachments=(picture, notes))
     assert chat.last_prompt[-1] == ("user", "Bob: what is that?")
     assert kept(database_url) == []
 

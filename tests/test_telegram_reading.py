@@ -9,7 +9,7 @@ from telegram import MessageEntity
 
 from adapters.telegram.inbound import to_inbound
 from adapters.telegram.reading import read
-from bot.chat import AttachmentKind
+from bot.chat import AttachmentKind, InboundKind
 from tests.emulators.telegram import Chat, Json, TelegramEmulator, User
 from tests.emulators.telegram.entities import utf16_length
 from tests.emulators.telegram.stage import ME, PNG, heard, parsed
@@ -250,3 +250,13 @@ def test_T16_an_album_is_one_inbound_with_its_caption_and_all_its_photos(
     inbound = heard(*album)
     assert (inbound.text, inbound.mentions_me, len(inbound.attachments)) == ("look", True, 4)
     assert inbound.message_id == str(album[0]["message_id"])
+
+
+def test_T12_an_album_is_known_by_the_message_with_the_caption_which_is_the_one_that_is_edited(
+    telegram: TelegramEmulator, alice: User, group: Chat
+) -> None:
+    album = telegram.album(alice, group, PNG, PNG, caption="")
+    captioned = {**album[1], "caption": "look"}
+    edit = to_inbound(parsed({**captioned, "caption": "look here"}), ME, kind=InboundKind.EDIT)
+    assert edit is not None
+    assert edit.message_id == heard(album[0], captioned).message_id

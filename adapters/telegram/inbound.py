@@ -31,7 +31,7 @@ def to_inbound(messages: Sequence[Message], me: Me, *, kind: InboundKind = Inbou
     `None` for what says nothing to anybody: service messages, channel posts, commands for other bots, and messages that
     reach us through a business account or a channel's direct messages.
     """
-    first = messages[0]
+    first = next((message for message in messages if message.caption), messages[0])  # an edit comes for that one
     if first.chat.type == Chat.CHANNEL or first.business_connection_id or first.chat.is_direct_messages:
         return None
     readings = [reading for message in messages if (reading := _reading_of(message, me))]

@@ -25,7 +25,7 @@ TABLE = f"| Name | Square |\n|:--|--:|\n{ROWS}"
 LONG = f"# Everything\n\n{PROSE}\n\n```python\n{CODE}\n```\n\nThen this:\n\n{TABLE}\n\nThe end."
 
 
-async def test_a_day_on_telegram_arrives_as_it_was_meant(tmp_path: Path) -> None:
+async def test_T05_T07_T12_T16_a_day_on_telegram_arrives_as_it_was_meant(tmp_path: Path) -> None:
     async with TelegramEmulator() as telegram, OpenAIEmulator() as model:
         settings = {
             "TELEGRAM__TOKEN": telegram.token,
@@ -97,14 +97,14 @@ def _covered(message: Json, kind: str) -> str:
 
 async def _an_album_is_one_question(telegram: TelegramEmulator, model: OpenAIEmulator, forum: Chat) -> None:
     asked = len(model.requests)
-    model.queue(Say(text="Three colours."))
+    model.queue(Say(text="Four colours."))
     telegram.album(
-        *_alice_in(forum), *(PNG + bytes([number]) for number in range(3)), caption="@FamiliarBot which colours?"
+        *_alice_in(forum), *(PNG + bytes([number]) for number in range(4)), caption="@FamiliarBot which colours?"
     )
-    await telegram.wait_for_text(forum, "Three colours.", timeout_s=20)
+    await telegram.wait_for_text(forum, "Four colours.", timeout_s=20)
     assert len(model.requests) == asked + 1
     content = model.last.messages[-1]["content"]
-    assert [part["type"] for part in content].count("image_url") == 3
+    assert [part["type"] for part in content].count("image_url") == 4
     assert "which colours?" in model.last.last_user
 
 

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
-from types import FrameType
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +9,7 @@ from hypothesis import strategies as st
 from adapters.markup import Entity, FormattedText, split_entities, to_discord, to_entities
 from adapters.markup.messages import MAX_ENTITIES, MAX_ENTITY_BYTES
 from adapters.split import split, utf16_length
-from tests.markdown_samples import SOURCES, assert_telegram_accepts, seen
+from tests.markdown_samples import SOURCES, assert_telegram_accepts, calls, seen
 
 
 def test_T05_astral_characters_count_twice() -> None:
@@ -114,19 +110,3 @@ def test_four_times_the_text_is_four_times_the_work(unit: str) -> None:
         )
 
     assert work(6_000) < 5 * work(1_500)
-
-
-def calls(run: Callable[[], object]) -> int:
-    """How many functions are called in a run, a measure of work that does not depend on the machine."""
-    count = 0
-
-    def tally(frame: FrameType, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(tally)
-    try:
-        run()
-    finally:
-        sys.setprofile(None)
-    return count

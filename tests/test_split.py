@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adapters.split import split, utf16_length
+from tests.markdown_samples import calls
 
 LIMIT = 2000
 CODE = "\n".join(f"value_{i} = compute({i})  # line {i}" for i in range(90))[:3200]
@@ -270,8 +270,8 @@ def test_a_longer_text_keeps_the_first_parts_of_a_shorter_one(text: str, limit: 
      "> ```py\n> a\n> ```\n", "word ", " ", "\n", EMOJI],
     ids=ascii,
 )  # fmt: skip
-def test_a_megabyte_of_anything_takes_about_a_second_at_most(unit: str) -> None:
-    text = unit * (1_000_000 // len(unit))
-    began = time.process_time()
-    split(text, LIMIT)
-    assert time.process_time() - began < 2.0
+def test_four_times_the_text_is_four_times_the_work(unit: str) -> None:
+    def work(size: int) -> int:
+        return calls(lambda: split(unit * (size // len(unit)), 200))
+
+    assert work(40_000) < 5 * work(10_000)

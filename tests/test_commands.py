@@ -197,7 +197,7 @@ async def test_completion_knows_when_there_is_nothing_to_complete(make_app: Make
         ("/retyr", "Did you mean /retry?"),
         ("/状况", "Did you mean /状态?"),
         ("/use bryony", "Did you mean /persona use, /model use?"),
-        ("/session sett timezone UTC", "Did you mean /session set?"),
+        ("/session sett timezone UTC", "Did you mean /session set"),
         ("/session timezone UTC", "no “timezone”, only show, set, reset"),
         ("/persona -page 2", "Did you mean --page?"),
         ("/model infos", "Did you mean /model info?"),

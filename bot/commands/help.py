@@ -80,15 +80,21 @@ def _usage(spec: CommandSpec, call: Call, desk: Desk) -> str:
     names = {option.name: desk.names.of_option(option.name, call.locale)[0] for option in spec.options}
     english, *others = _spellings(spec, call, desk)
     forms = [" ".join((f"/{english}", *(_form(option, option.name) for option in spec.options)))]
-    forms += [
-        " ".join((f"/{words}", *(_form(option, names[option.name]) for option in spec.options))) for words in others
-    ]
-    lines = [f"{' · '.join(f'`{form}`' for form in forms)} – {_description(spec, call, desk)}"]
+    for words in others:
+        forms.append(" ".join((f"/{words}", *(_form(option, names[option.name]) for option in spec.options))))
+    heading = " · ".join(f"`{form}`" for form in forms)
+    lines = [f"{heading} – {_description(spec, call, desk)}"]
     for option in spec.options:
-        name, also = option.flag or option.name, f"--{names[option.name]}" if option.flag else names[option.name]
-        shown = f"`{name}`" if names[option.name] == option.name else f"`{name}` · `{also}`"
-        lines.append(f"- {shown} – {desk.text(f'option-{option.name}', call.locale)}")
+        meaning = desk.text(f"option-{option.name}", call.locale)
+        lines.append(f"- {_option_names(option, names[option.name])} – {meaning}")
     return "\n".join(lines)
+
+
+def _option_names(option: OptionSpec, name: str) -> str:
+    """How an option is typed: `-p`; for a reader of another language `-p` · `--页码`."""
+    english = option.flag or option.name
+    also = f"--{name}" if option.flag else name
+    return f"`{english}`" if name == option.name else f"`{english}` · `{also}`"
 
 
 def _form(option: OptionSpec, name: str) -> str:

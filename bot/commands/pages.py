@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from bot.chat import Button, OptionKind, OptionSpec, Outbound, words_after
 from bot.commands.command import Call, Desk
-from bot.commands.parse import near_child
+from bot.commands.parse import near_children
 
 T = TypeVar("T")
 
@@ -40,9 +40,9 @@ def page_of(entries: Sequence[T], call: Call) -> Page[T]:
 
 
 def near_action(keyword: str, group: str, desk: Desk) -> str:
-    """The command that a search without any result may have been meant for: `/persona uze luna`; "" for none."""
+    """What a search without any result may have been meant for, `/persona uze luna`; "" for nothing else."""
     actions = words_after((group,), [command.spec for command in desk.commands()])
-    return near_child(keyword.partition(" ")[0], (group,), actions, desk.names)
+    return ", ".join(near_children(keyword.partition(" ")[0], (group,), actions, desk.names))
 
 
 def paged(heading: str, lines: Sequence[str], page: Page[T], command: str, call: Call, desk: Desk) -> Outbound:

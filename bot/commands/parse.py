@@ -16,6 +16,9 @@ from bot.spelling import near_names
 OWN_ACTIONS = ("list", "show")
 """The child that a path with children stands for by itself."""
 
+NEAR = 3
+"""Ours to choose: so many guesses can be read in a sentence."""
+
 _ON = ("true", "on", "yes", "1")
 _OFF = ("false", "off", "no", "0")
 
@@ -67,25 +70,19 @@ def near_commands(line: str, specs: Sequence[CommandSpec], names: CommandNames) 
     """Commands that the first word of a line may have been meant for, as they are typed, in any language."""
     typed = _first_word(line)[0]
     paths = [names.of_path(spec.path, locale) for locale in names.locales for spec in specs]
-    groups = [
-        name
-        for locale in names.locales
-        for word in words_after((), specs)
-        for name in names.of_command((word,), locale)
-    ]
-    having = [path for path in paths if typed.casefold() in path.split()]  # `/use` without its group
-    return [f"/{name}" for name in having[:3] or near_names(typed, groups)]
+    having = [f"/{path}" for path in paths if typed.casefold() in path.split()]  # `/use` without its group
+    return having[:NEAR] or near_children(typed, (), words_after((), specs), names)
 
 
-def near_child(typed: str, path: tuple[str, ...], children: Sequence[str], names: CommandNames) -> str:
-    """The command below `path` that a mistyped word may have meant, as it is typed, in any language; "" for none."""
+def near_children(typed: str, path: tuple[str, ...], words: Sequence[str], names: CommandNames) -> list[str]:
+    """Which of the `words` after a path a mistyped one may have meant, as commands are typed, in any language."""
     known = {
-        name: names.of_path((*path, child), locale)
+        name: names.of_path((*path, word), locale)
         for locale in names.locales
-        for child in children
-        for name in names.of_command((*path, child), locale)
+        for word in words
+        for name in names.of_command((*path, word), locale)
     }
-    return "".join(f"/{known[name]}" for name in near_names(typed, known, limit=1))
+    return [f"/{known[name]}" for name in near_names(typed, known, limit=NEAR)]
 
 
 def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
@@ -131,8 +128,8 @@ def _left_over(parsed: Parsed, word: Word, names: CommandNames) -> UserError:
     if not parsed.children:
         return UserError("command-left-over", word=word.text, command=parsed.spec.name)
     path, children = parsed.spec.path[:-1], parsed.children
-    if near := near_child(word.text, path, children, names):
-        return UserError("command-meant", near=near)
+    if near := near_children(word.text, path, children, names):
+        return UserError("command-meant", near=", ".join(near))
     return UserError("command-child-unknown", word=word.text, command=" ".join(path), children=", ".join(children))
 
 

@@ -171,6 +171,18 @@ async def test_what_goes_beyond_the_allowed_messages_is_a_file_under_the_last(sc
     assert [request.files for request in scene.sends()] == [(), (("answer.md", answer.encode()),)]
 
 
+async def test_T15_where_no_files_are_allowed_the_rest_of_the_answer_comes_as_text(scene: Scene) -> None:
+    answer = "\n".join(f"line {n}" for n in range(600))
+    inbound = await scene.asked()
+    scene.emulator.fault("POST", scene.posts, status=403, body={"code": 50013, "message": "no files"})
+    parts = await scene.bot.reply(inbound, answer, max_parts=1)
+    assert states(parts) == [PartState.SENT] * 3
+    refused, *sent = scene.sends()
+    assert [name for name, _ in refused.files] == ["answer.md"]
+    assert [request.files for request in sent] == [(), (), ()]
+    assert "".join(request.body["content"] for request in sent) == answer
+
+
 async def test_a_send_whose_answer_is_lost_makes_one_message(scene: Scene) -> None:
     inbound = await scene.asked()
     scene.emulator.fault("POST", scene.posts, drop=True, carried_out=True)

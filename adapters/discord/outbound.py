@@ -80,11 +80,14 @@ class DiscordTransport:
         """The messages for a text; what goes beyond the allowed number is in the file under the last one."""
         room = MESSAGE_LENGTH - (utf16_length(self._face.label) + 1 if self._face else 0)
         texts = [text for text in split(to_discord(outbound.text), room, length=utf16_length) if text.strip()]
-        parts = [Part(text=text, private=outbound.private) for text in texts[: self._max_parts]]
+        parts = [Part(text=text, private=outbound.private) for text in texts]
         if parts and final:
-            whole = outbound.text if len(texts) > self._max_parts else ""
-            parts[-1] = replace(parts[-1], buttons=outbound.buttons, whole=whole)
-        return parts
+            parts[-1] = replace(parts[-1], buttons=outbound.buttons)
+        if final and len(parts) > self._max_parts:
+            instead = tuple(parts[self._max_parts - 1 :])
+            last = replace(instead[0], buttons=outbound.buttons, whole=outbound.text, instead=instead)
+            return [*parts[: self._max_parts - 1], last]
+        return parts[: self._max_parts]
 
     async def send(self, part: Part, ordinal: int) -> str:
         """Send a message, or complete the deferred answer with it."""
@@ -92,6 +95,8 @@ class DiscordTransport:
             message_id = await self._send(part, ordinal)
         except Refused as refusal:
             self._refusals.tell(self._channel_id, refusal)
+            if part.instead:
+                raise Refused(str(refusal), instead=part.instead) from refusal.__cause__
             raise
         self._refusals.heal(self._channel_id)
         return message_id

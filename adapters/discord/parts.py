@@ -30,6 +30,8 @@ class Part:
     buttons: tuple[tuple[Button, ...], ...] = ()
     whole: str = ""
     private: bool = False
+    instead: tuple[Part, ...] = ()
+    """The same and what is in the file alone, as messages for where no files are allowed (T15)."""
 
 
 def posted(part: Part) -> dict[str, Any]:

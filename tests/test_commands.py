@@ -312,7 +312,8 @@ async def test_help_on_a_group_explains_all_of_it(make_app: MakeApp) -> None:
 async def test_help_on_an_unknown_command_names_near_ones(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     assert "retry" in await chat.ask("/help retyr")
-    assert "Close to it: help" in await chat.ask("/help 帮我")
+    assert "Close to it: 帮助" in await chat.ask("/help 帮我")
+    assert "/help shows those I know" in await chat.ask("/help xyz")
 
 
 async def test_start_greets_once_and_then_says_a_short_hello(make_app: MakeApp) -> None:

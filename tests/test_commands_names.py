@@ -122,6 +122,21 @@ async def test_text_commands_in_chinese_work_in_groups_and_need_the_same_rights(
     assert "东坡" in (await chat.say("/角色 使用 东坡", channel=GROUP))[0]
 
 
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("/角色 使用", "缺少“角色”"),
+        ("/角色 列表 -p 二", "“页码”应该是数字，而不是“二”"),
+        ("/会话 设置 --思 on", "你是不是想说 --思考？"),
+        ("/隐私 开", "你是不是想说 /隐私 开启？"),
+        ("/帮助 会话 设", "会话 设置"),
+    ],
+)
+async def test_chinese_readers_are_told_their_mistakes_in_their_words(make_app: MakeApp, typed: str, told: str) -> None:
+    chat = await open_chat(make_app)
+    assert told in await chat.ask(typed, author=make_author("小明", locale="zh-CN"))
+
+
 async def test_help_shows_chinese_readers_their_spelling_beside_the_english_one(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     chinese = make_author("小明", locale="zh-CN")

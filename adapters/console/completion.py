@@ -50,9 +50,11 @@ class CommandCompleter(Completer):
         if not line.startswith("/"):
             return
         before, typed = _cut_last_word(line[1:])
-        path, words = self._split_path(cut_words(before))
+        all_words = cut_words(before)
+        path, words = self._split_path(all_words)
         if not words:
-            for offer in self._next_words(path, typed):
+            is_english = all(word.text.lower() == name for word, name in zip(all_words, path, strict=True))
+            for offer in self._next_words(path, typed, english_first=is_english):
                 yield offer
         spec = next((spec for spec in self._menu.specs if spec.path == path), None)
         if spec is None:
@@ -76,11 +78,12 @@ class CommandCompleter(Completer):
             path = (*path, named)
         return path, ()
 
-    def _next_words(self, path: tuple[str, ...], typed: str) -> Iterator[Completion]:
+    def _next_words(self, path: tuple[str, ...], typed: str, *, english_first: bool) -> Iterator[Completion]:
         locale = self._author.locale
         for word in words_after(path, self._menu.specs):
             longer = (*path, word)
-            spellings = dict.fromkeys((word, self._menu.names.of_command(longer, locale)[0]))
+            spellings = [*dict.fromkeys((word, self._menu.names.of_command(longer, locale)[0]))]
+            spellings = spellings if english_first else spellings[::-1]
             offered = next((spelling for spelling in spellings if spelling.startswith(typed.lower())), None)
             if offered:
                 about = self._menu.translate("-".join(("command", *longer)), locale)

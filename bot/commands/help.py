@@ -34,11 +34,10 @@ def _named(typed: str, commands: Sequence[CommandSpec], desk: Desk) -> list[Comm
     named = [spec for spec in commands if path and spec.path[: len(path)] == path]
     if named and (not rest or named[0].path == path):
         return named
-    names = {desk.names.of_path(spec.path, locale): spec.name for spec in commands for locale in desk.names.locales}
-    near = dict.fromkeys(names[name] for name in near_names(typed, names))
-    if not near:
-        raise UserError("help-none", command=typed)
-    raise UserError("help-unknown", command=typed, near=", ".join(near))
+    names = [desk.names.of_path(spec.path, locale) for locale in desk.names.locales for spec in commands]
+    if near := near_names(typed, names):
+        raise UserError("help-unknown", command=typed, near=", ".join(near))
+    raise UserError("help-none", command=typed)
 
 
 def _typed(spec: CommandSpec, call: Call, desk: Desk) -> str:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 
 import pytest
+from typer.testing import CliRunner
 
 from bot.app import App
 from bot.chat import Attachment, AttachmentKind
+from bot.cli import model
 from bot.llm.model import ModelEvent, ModelRequest
-from bot.llm.quirks import Quirk
+from bot.llm.quirks import LearnedQuirk, Quirk
 from bot.llm.wire import IMAGE_NOTE
 from bot.locale import Catalogue
-from bot.testing import FakeAdapter, ScriptedModel
+from bot.store import ledger
+from bot.store.database import Database
+from bot.store.lock import AlreadyServed, held_alone
+from bot.testing import NOW, FakeAdapter, ScriptedModel
 from tests.conftest import MakeApp
 from tests.emulators.openai import OpenAIEmulator, Reply, Request, Say, errors
 from tests.talking import ALICE, BOB, GROUP, Chat
@@ -167,3 +173,37 @@ def test_everything_that_can_be_learned_has_words_in_every_language(quirk: Quirk
     words = {catalogue.text(name, locale) for locale in catalogue.locales}
     assert len(words) == len(catalogue.locales)
     assert name not in words
+
+
+def forget_on_the_command_line(name: str) -> tuple[str, BaseException | None]:
+    result = CliRunner().invoke(model.app, ["forget", name])
+    return result.output.strip(), result.exception
+
+
+def test_the_command_line_forgets_while_no_other_process_serves_the_database(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DATABASE_URL", database_url)
+    monkeypatch.setenv("PROVIDERS__TEST__BASE_URL", "http://127.0.0.1:9/v1")
+
+    async def learn() -> None:
+        db = Database(database_url)
+        for name in ("scripted", "other"):
+            learned = LearnedQuirk(endpoint="test@127.0.0.1", model=name, quirk=Quirk.NO_STOP)
+            await db.run(ledger.save_quirk, learned, NOW)
+        await db.close()
+
+    asyncio.run(learn())
+    with held_alone(database_url):
+        assert isinstance(forget_on_the_command_line("test/scripted")[1], AlreadyServed)
+    assert forget_on_the_command_line("test/scripted") == ("test/scripted: forgotten: no_stop", None)
+    assert forget_on_the_command_line("test/scripted") == ("test/scripted: nothing was learned", None)
+    assert forget_on_the_command_line("test/other") == ("test/other: forgotten: no_stop", None)
+
+
+@pytest.mark.parametrize("name", ["gone/gpt-5", "test", "test/", ""])
+def test_the_command_line_names_the_servers_there_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROVIDERS__TEST__BASE_URL", "http://127.0.0.1:9/v1")
+    _, error = forget_on_the_command_line(name)
+    assert isinstance(error, model.UnknownServer)
+    assert str(error).endswith("there are: test/...")

@@ -1,8 +1,9 @@
-"""`familiar model`: install, list and remove the model files that run in this process."""
+"""`familiar model`: install, list and remove the model files that run in this process; forget what servers taught."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,10 @@ from bot.llm import install as files
 from bot.llm.local import needed_memory
 from bot.llm.model_files import DEMO, MODEL_FILES, ModelFile
 
-app = typer.Typer(help="The models that run inside Familiar, without any server or key.", no_args_is_help=True)
+app = typer.Typer(
+    help="The models that run inside Familiar, without any server or key; and what was learned about others.",
+    no_args_is_help=True,
+)
 
 ModelName = Annotated[str, typer.Argument(metavar="NAME", help=" or ".join(MODEL_FILES))]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar; one line when something was installed.")]
@@ -26,6 +30,15 @@ class UnknownModelFile(OperatorError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"{name!r} is no model that can be installed; choose one of: {', '.join(MODEL_FILES)}")
+
+
+class UnknownServer(OperatorError):
+    """No configured server has such a model."""
+
+    def __init__(self, name: str, servers: Collection[str]) -> None:
+        self.name = name
+        known = ", ".join(f"{server}/..." for server in servers) or "none; set PROVIDERS__<NAME>__BASE_URL in .env"
+        super().__init__(f"{name!r} names no model of a configured server; there are: {known}")
 
 
 @app.command("install")
@@ -59,6 +72,40 @@ def remove(name: ModelName) -> None:
     """Delete an installed model, or what is left of an interrupted download."""
     model, cache = _find(name), files.cache_directory()
     print(f"{name}: removed" if files.remove(model, cache) else f"{name}: nothing to remove in {cache}")
+
+
+@app.command("forget")
+def forget(name: Annotated[str, typer.Argument(metavar="PROVIDER/MODEL")]) -> None:
+    """Forget what the server of a model was found not to take, as after its update. While Familiar runs, write
+    /model forget in a chat instead.
+    """
+    from bot.env import load_settings
+    from bot.llm.configured import configured_providers
+    from bot.store import schema
+    from bot.store.lock import held_alone
+
+    settings = load_settings()
+    providers = configured_providers(settings, None)
+    server, _, model = name.partition("/")
+    if server not in providers or not model:
+        raise UnknownServer(name, providers)
+    with held_alone(settings.sqlite_url):
+        schema.upgrade(settings.sqlite_url)
+        forgotten = asyncio.run(_forget(settings.sqlite_url, providers[server].endpoint, model))
+    print(f"{name}: forgotten: {', '.join(forgotten)}" if forgotten else f"{name}: nothing was learned")
+
+
+async def _forget(database: str, endpoint: str, model: str) -> list[str]:
+    from bot.store import ledger
+    from bot.store.database import Database
+
+    db = Database(database)
+    try:
+        known = await db.read(ledger.load_quirks)
+        await db.run(ledger.drop_quirks, endpoint, model)
+    finally:
+        await db.close()
+    return sorted(one.quirk.value for one in known if (one.endpoint, one.model) == (endpoint, model))
 
 
 def install_with_bar(model: ModelFile, cache: Path, *, quiet: bool = False) -> Path:

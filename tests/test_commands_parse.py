@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.chat import CommandNames, CommandSpec, OptionKind, OptionSpec
+from bot.chat import CommandNames, CommandSpec, OptionKind, OptionSpec, cut_words
+from bot.chat.words import QUOTES
 from bot.commands import COMMANDS
 from bot.commands.parse import Parsed, check_options, find_spec, read_options
 from bot.errors import UserError
@@ -169,6 +171,26 @@ def test_any_text_is_read_or_refused_in_words(text: str) -> None:
         assert read_options(Parsed(spec=LINE, rest=text), NAMES).keys() <= {"a", "b", "s"}
 
 
-@given(st.from_regex(r"[^\s\"“”\-–—]+( [^\s\"“”\-–—]+)*", fullmatch=True))
+UNQUOTED = r"[^\s\"'“‘„«「『\-–—]+"
+
+
+@given(st.from_regex(f"{UNQUOTED}( {UNQUOTED})*", fullmatch=True))
 def test_the_rest_of_a_line_is_kept_as_it_was_written(words: str) -> None:
     assert read_options(Parsed(spec=LINE, rest=f"first {words}"), NAMES) == {"a": "first", "b": words.strip()}
+
+
+@given(st.text(st.sampled_from("ab \t\"'“”‘’„«»「」-–—=")))
+def test_the_words_of_a_line_are_all_that_stands_in_it(line: str) -> None:
+    words = cut_words(line)
+    assert [word.start for word in words] == sorted({word.start for word in words})
+    between = [line[one.end : other.start] for one, other in pairwise(words)]
+    assert not "".join(between).strip()
+    for word in words:
+        whole = line[word.start : word.end]
+        assert whole in (word.text, f"{word.text}=") or (word.is_quoted and whole[1:-1] == word.text)
+
+
+@pytest.mark.parametrize("pair", QUOTES)
+def test_what_stands_in_quotes_of_any_kind_is_one_word(pair: str) -> None:
+    (word,) = cut_words(f"{pair[0]}late -t night{pair[1]}")
+    assert (word.text, word.is_quoted) == ("late -t night", True)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from types import FrameType
 
 from hypothesis import strategies as st
 
 from adapters.markup import Entity, FormattedText
+from tests.emulators.telegram.entities import check_entities
 
 PROSE = [
     "use parse_mode here",
@@ -74,6 +76,7 @@ def seen(formatted: FormattedText) -> list[tuple[str, str]]:
 def assert_telegram_accepts(formatted: FormattedText) -> None:
     """Every rule that Telegram has for entities."""
     entities = formatted.entities
+    check_entities(formatted.text, [asdict(entity) for entity in entities])
     assert list(entities) == sorted(entities, key=lambda it: (it.offset, -it.length))
     for (kind, text), entity in zip(seen(formatted), entities, strict=True):
         assert entity.length > 0

@@ -111,6 +111,16 @@ async def test_D16_the_first_words_to_us_in_a_thread_quote_what_it_was_opened_ab
     assert quotes == [None, "Please plan a picnic for 6", None]
 
 
+async def test_D16_in_a_long_thread_its_starter_is_quoted_now_and_then(scene: Scene) -> None:
+    starter = await scene.alice.send(scene.channel, "Please plan a picnic for 6")
+    thread = scene.world.start_thread(scene.channel, "picnic", scene.alice, starter=starter)
+    for number in range(21):
+        await scene.alice.send(thread, f"{scene.mention} {number}")
+    await scene.bot.hears(text="20")
+    quoted = [inbound.text for inbound in scene.bot.heard if inbound.channel.thread and inbound.reply_to]
+    assert quoted == ["0", "10", "20"]
+
+
 async def test_D16_a_thread_without_a_starter_is_heard_all_the_same(scene: Scene) -> None:
     thread = scene.world.start_thread(scene.channel, "on its own", scene.alice)
     await scene.alice.send(thread, f"{scene.mention} hi")

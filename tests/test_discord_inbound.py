@@ -243,6 +243,12 @@ def test_D34_embeds_are_told_in_words_up_to_a_cap(lab: Lab) -> None:
     assert len(lab.hear_said(embeds=[discord.Embed(description="z" * 4000)]).text) < 1600
 
 
+async def test_D34_embeds_of_a_forwarded_message_are_told_as_well(lab: Lab) -> None:
+    source = lab.say(embeds=[discord.Embed(title="Build 7 failed", description="on main")])
+    inbound = lab.hear(await lab.alice.forward(source, lab.channel))
+    assert inbound.text == "[forwarded message: [embed: Build 7 failed\non main]]"
+
+
 def test_files_that_were_not_fetched_are_named_with_kind_and_size(lab: Lab) -> None:
     inbound = lab.hear_said("look", attachments=[("cat.png", PNG), ("notes.txt", b"x" * 2000), ("a.bin", b"1")])
     assert [(file.kind, file.name, file.note) for file in inbound.attachments] == [

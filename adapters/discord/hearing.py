@@ -38,7 +38,10 @@ log = structlog.get_logger(__name__)
 DRAIN_SECONDS = 1.5
 """How long what was taken may need to be delivered when we stop."""
 KNOWN_THREADS = 1_000
-"""For how many threads we keep in mind that their starter was quoted, the latest."""
+"""For how many threads we keep in mind when their starter was quoted, the latest."""
+STARTER_EVERY = 10
+"""Words to us in a thread from one quote of its starter to the next: old messages leave the prompt, and the quotes in
+them; what a thread is about must not (D16)."""
 
 
 class Hearing:
@@ -61,7 +64,7 @@ class Hearing:
         self._lanes = Lanes(spawn)
         self._interactions = Interactions(menu, self._hand_on)
         self._deliver: Deliver | None = None
-        self._known_threads: OrderedDict[int, None] = OrderedDict()
+        self._known_threads: OrderedDict[int, int] = OrderedDict()  # how often we were spoken to since the quote
 
     def begin(self, deliver: Deliver) -> None:
         """From now on, hand everything to `deliver`."""
@@ -148,16 +151,11 @@ class Hearing:
             return None
 
     async def _starter(self, message: discord.Message, *, addressed: bool) -> Quote | None:
-        """What the thread was opened about, for the first message in it that speaks to us (D16)."""
+        """What the thread was opened about, for the first message in it that speaks to us, and now and then (D16)."""
         thread = message.channel
-        if not isinstance(thread, discord.Thread) or thread.id in self._known_threads:
+        if not isinstance(thread, discord.Thread) or not (addressed or message.id == thread.id):
             return None
-        if message.id != thread.id and not addressed:
-            return None
-        self._known_threads[thread.id] = None
-        if len(self._known_threads) > KNOWN_THREADS:
-            self._known_threads.popitem(last=False)
-        if message.id == thread.id or message.reference:
+        if not self._counts_as_news(thread.id) or message.id == thread.id or message.reference:
             return None
         # A forum post holds its own starter, another thread hangs under a message of its parent; both share its id.
         home = thread.id if isinstance(thread.parent, discord.ForumChannel) else thread.parent_id
@@ -167,6 +165,14 @@ class Hearing:
         except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
             log.debug("discord.no_starter", thread=thread.id, error=repr(error))
             return None
+
+    def _counts_as_news(self, thread_id: int) -> bool:
+        """Count that we are spoken to in a thread; whether its starter was not quoted there for long, or ever."""
+        times = self._known_threads.pop(thread_id, STARTER_EVERY)
+        self._known_threads[thread_id] = 1 if times >= STARTER_EVERY else times + 1
+        if len(self._known_threads) > KNOWN_THREADS:
+            self._known_threads.popitem(last=False)
+        return times >= STARTER_EVERY
 
     @property
     def _me(self) -> Me:

@@ -81,6 +81,17 @@ async def test_options_are_completed_while_they_are_typed(
     assert [choice["value"] for choice in answer.body["data"]["choices"]] == offered
 
 
+async def test_commands_have_chinese_names_in_the_menu_and_as_text(lab: DiscordLab, spot: Spot) -> None:
+    await lab.registered()
+    names = {
+        name: command["name_localizations"] for (name, _), command in lab.discord.world.backend.commands[None].items()
+    }
+    assert names["persona"] == {"zh-CN": "角色", "zh-TW": "角色"}
+    assert names["stop"] == {"zh-CN": "停止", "zh-TW": "停止"}
+    await spot.ask(lab.alice, "/角色 使用 东坡")
+    await spot.says("From now on **东坡** speaks here.")
+
+
 async def test_D10_a_command_is_deferred_before_its_slow_answer_is_made(lab: DiscordLab, spot: Spot) -> None:
     await spot.ask(lab.bob, "hi")
     await spot.says("answer to: Bob: hi")

@@ -62,6 +62,19 @@ async def test_history_is_there_after_a_restart(lab: TelegramLab) -> None:
     assert [message["content"] for message in request.messages[1:]] == ["my dog is Rex", "Hello!", "what is its name?"]
 
 
+async def test_commands_are_typed_in_chinese_too_though_the_menu_takes_latin_letters_only(lab: TelegramLab) -> None:
+    alice, _, _ = lab.people()
+    chat = lab.telegram.private(alice)
+    async with running_bot(lab.folder, lab.settings):
+        await lab.polled()
+        lab.telegram.say(alice, chat, "/角色 使用 东坡")  # which Telegram marks as no command
+        await lab.telegram.wait_for_text(chat, "From now on 东坡 speaks here.")
+        await lab.telegram.wait_for(lambda: ('{"type": "all_private_chats"}', "zh") in lab.telegram.commands)
+    menu = lab.telegram.commands['{"type": "all_private_chats"}', "zh"]
+    assert {"command": "persona_use", "description": "换一个角色在这里说话"} in menu
+    assert lab.model.requests == []
+
+
 async def test_files_reach_the_model_wherever_the_bot_answers(lab: TelegramLab) -> None:
     _, bob, group = lab.people()
     eve = lab.telegram.user("Eve")

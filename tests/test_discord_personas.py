@@ -147,6 +147,22 @@ async def test_a_growing_answer_is_edited_and_deleted_as_the_webhooks_own(scene:
     assert shown(scene) == []
 
 
+@pytest.mark.parametrize("is_thread", [False, True])
+async def test_a_message_with_a_face_is_deleted_by_its_webhook_where_the_bot_may_delete_only_its_own(
+    scene: Scene, is_thread: bool
+) -> None:
+    spot = scene.world.start_thread(scene.channel, "aside", scene.alice) if is_thread else scene.channel
+    mine = scene.world.backend.create_webhook(scene.channel.id, "Familiar", scene.emulator.bot_id)
+    await scene.alice.send(spot, f"{scene.mention} hello?")
+    inbound = await scene.bot.hears(text="hello?")
+    (part,) = await says(scene, inbound, "hello")
+    scene.emulator.fault("DELETE", "/channels/*", status=403, body={"code": 50013, "message": "no"})
+    await scene.bot.adapter.delete(inbound.channel, [str(part.message_id)])
+    assert shown(scene, spot) == []
+    deletion = scene.emulator.requests.entries[-1]
+    assert (deletion.method, deletion.path.split("/")[2], deletion.status) == ("DELETE", str(mine.id), 204)
+
+
 async def test_D08_our_own_faces_are_not_heard_and_replies_to_them_are_replies_to_us(scene: Scene) -> None:
     (part,) = await says(scene, await scene.asked(), "hello")
     message = scene.world.message(scene.channel.id, int(str(part.message_id)))

@@ -35,5 +35,5 @@ class QuotaSettings(Group):
 class BotsSettings(Group):
     """How to treat other bots (D07)."""
 
-    answer: bool = Field(False, description="answer other bots at all")
+    answer: bool = Field(False, description="answer other bots, and what webhooks post")
     max_turns: int = Field(3, ge=1, description="answers to bots in a row before a human speaks")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from typing import Any
 
 import pytest
@@ -105,7 +106,7 @@ async def test_D21_a_picture_whose_address_has_expired_spoils_no_question(lab: D
     await spot.says("answer to: Bob: what was it?")
     assert len(lab.discord.files.asked) == fetched
     assert _picture_urls(lab) == ["data:image/png;base64"]
-    with sqlite3.connect(lab.folder / "data" / "familiar.db") as database:
+    with closing(sqlite3.connect(lab.folder / "data" / "familiar.db")) as database:
         rows = str(database.execute("SELECT text, quote FROM message").fetchall())
     assert "gone.png" in rows
     assert "http" not in rows

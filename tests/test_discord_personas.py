@@ -242,6 +242,22 @@ async def test_D03_D32_a_named_answer_fits_its_messages(scene: Scene) -> None:
     assert len(named) <= 2000
 
 
+async def test_a_webhook_whose_making_is_not_answered_is_made_once(scene: Scene) -> None:
+    scene.emulator.fault("POST", "/channels/*/webhooks", drop=True, carried_out=True)
+    assert states(await says(scene, await scene.asked(), "hello")) == [PartState.SENT]
+    assert shown(scene) == [("Mira", "hello")]
+    assert len(scene.world.backend.webhooks) == 1
+
+
+async def test_a_deletion_makes_no_webhook(scene: Scene) -> None:
+    inbound = await scene.asked()
+    scene.emulator.fault("DELETE", "/channels/*", status=403, body={"code": 50013, "message": "no"})
+    with capture_logs() as logs:
+        await scene.bot.adapter.delete(inbound.channel, [inbound.message_id])
+    assert creations(scene) == []
+    assert [entry["event"] for entry in logs] == ["discord.delete_failed"]
+
+
 async def test_the_answer_to_a_command_completes_it_and_names_the_persona(scene: Scene) -> None:
     await says(scene, await scene.commanded("retry"), "hello")
     assert scene.posted() == ["**Mira**: hello"]

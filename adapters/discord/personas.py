@@ -63,12 +63,12 @@ class Faces:
         self._finding = asyncio.Lock()  # two answers at once must not make two webhooks
         self._hinted: set[str] = set()
 
-    async def webhook(self, home: int) -> discord.Webhook:
-        """The webhook of a channel, made where there is none.
+    async def webhook(self, home: int, *, makes: bool = True) -> discord.Webhook:
+        """The webhook of a channel, made where there is none if `makes`.
 
         Raises:
             Refused: there is and will be none, for the time being.
-            Wait, Unreachable, Uncertain: as every request.
+            Wait, Unreachable: as every request.
         """
         async with self._finding:
             if home not in self._webhooks:
@@ -77,7 +77,7 @@ class Faces:
                 if not isinstance(channel, _Channel):
                     raise Refused("no channel with webhooks")
                 try:
-                    self._webhooks[home] = await _find(channel)
+                    self._webhooks[home] = await _find(channel) or await _make(channel, makes=makes)
                 except Denied as denied:
                     self._refuse(channel, denied)
                     raise
@@ -90,7 +90,7 @@ class Faces:
 
     async def delete(self, channel: ChannelRef, message_id: int) -> None:
         """Remove a message that a face of ours has sent; one that is gone is fine."""
-        webhook = await self.webhook(_home(channel))
+        webhook = await self.webhook(_home(channel), makes=False)
         async with faults_told(repeatable=True):
             await webhook.delete_message(message_id, thread=_thread(channel))
 
@@ -196,12 +196,16 @@ def _thread(channel: ChannelRef) -> Any:
     return discord.Object(int(channel.thread)) if channel.thread else discord.utils.MISSING
 
 
-async def _find(channel: _Channel) -> discord.Webhook:
+async def _find(channel: _Channel) -> discord.Webhook | None:
     """Ours in a channel; a webhook's token is told to nobody but its owner."""
     async with faults_told(repeatable=True):
         present = await channel.webhooks()
     ours = (hook for hook in present if hook.token and hook.user and hook.user.id == channel.guild.me.id)
-    if (webhook := next(ours, None)) is not None:
-        return webhook
-    async with faults_told(repeatable=False):
+    return next(ours, None)
+
+
+async def _make(channel: _Channel, *, makes: bool) -> discord.Webhook:
+    if not makes:
+        raise Refused("no webhook of ours here")
+    async with faults_told(repeatable=True):  # one that is made without our knowing is found before the next try
         return await channel.create_webhook(name=WEBHOOK_NAME)

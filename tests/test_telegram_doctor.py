@@ -22,14 +22,14 @@ async def stage() -> AsyncIterator[Stage]:
 
 
 async def test_a_healthy_bot_is_found_healthy_without_running(stage: Stage) -> None:
-    findings = await stage.adapter().check()
+    findings = await stage.adapter().check(is_served=True)
     assert [finding.severity for finding in findings] == [OK, OK, OK]
     assert "@FamiliarBot" in findings[0].message
 
 
 async def test_T18_privacy_mode_is_a_warning_with_its_remedy() -> None:
     async with TelegramEmulator(privacy=True) as telegram:
-        *_, privacy = await Stage(telegram).adapter().check()
+        *_, privacy = await Stage(telegram).adapter().check(is_served=True)
     assert privacy.severity is WARNING
     assert "/setprivacy" in privacy.remedy
     assert "add it again" in privacy.remedy
@@ -62,6 +62,56 @@ async def test_what_telegram_reports_about_our_webhook_is_a_warning(stage: Stage
     _, updates, _ = await stage.adapter(webhook=WebhookOptions(url=url)).check()
     assert updates.severity is WARNING
     assert "Connection refused" in updates.message
+
+
+async def test_T13_another_poller_is_a_fault_with_its_remedy(stage: Stage) -> None:
+    async with stage.running():
+        *_, poller = await stage.adapter().check()
+    assert (poller.severity, poller.subject) == (FAULT, "Telegram updates")
+    assert "Another program polls" in poller.message
+    assert "BotFather" in poller.remedy
+
+
+async def test_T13_our_own_poller_is_left_alone(stage: Stage) -> None:
+    async with stage.running():
+        findings = await stage.adapter().check(is_served=True)
+        assert all(call.status == 200 for call in stage.telegram.calls_of("getUpdates"))
+    assert [finding.severity for finding in findings] == [OK, OK, OK]
+
+
+async def test_T19_looking_for_another_poller_confirms_no_update(stage: Stage) -> None:
+    stage.telegram.updates.inject({"message": {}})
+    findings = await stage.adapter().check()
+    assert [finding.severity for finding in findings] == [OK, OK, OK]
+    assert len(stage.telegram.updates.pending) == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"),
+    [
+        ("Wrong response from the webhook: 404 Not Found", "TELEGRAM__WEBHOOK__PATH"),
+        ("Wrong response from the webhook: 403 Forbidden", "The secret is wrong"),
+        ("Wrong response from the webhook: 401 Unauthorized", "asks for a password"),
+        ("Connection refused", "TELEGRAM__WEBHOOK__LISTEN"),
+        ("SSL error {error:0A000086:SSL routines::certificate verify failed}", "certificate"),
+    ],
+)
+async def test_what_is_wrong_with_a_webhook_is_told_with_its_remedy(stage: Stage, said: str, remedy: str) -> None:
+    url = "https://bot.example.org/hook"
+    stage.telegram.updates.webhook = Webhook(url=url, secret="", last_error=said)
+    _, updates, _ = await stage.adapter(webhook=WebhookOptions(url=url)).check()
+    assert remedy in updates.remedy
+
+
+async def test_a_path_that_the_webhooks_address_does_not_lead_to_is_a_warning_without_the_path(stage: Stage) -> None:
+    webhook = WebhookOptions(url="https://bot.example.org/prefix/secret-hook", path="/other-secret")
+    _, updates, _ = await stage.adapter(webhook=webhook).check()
+    assert updates.severity is WARNING
+    assert "TELEGRAM__WEBHOOK__PATH" in updates.message
+    assert "secret" not in updates.message + updates.remedy
+    behind_proxy = WebhookOptions(url="https://bot.example.org/prefix/hook", path="/hook")
+    _, updates, _ = await stage.adapter(webhook=behind_proxy).check()
+    assert (updates.severity, "made at each start" in updates.message) == (OK, True)
 
 
 # Rights

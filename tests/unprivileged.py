@@ -16,8 +16,8 @@ NOBODY = 65_534
 def ordinary_user() -> Iterator[Path]:
     """Within the block this process has no special rights; yields a folder of its own that it can reach."""
     folder, is_root = Path(tempfile.mkdtemp()), os.geteuid() == 0
-    folder.chmod(0o777)
     if is_root:
+        os.chown(folder, NOBODY, -1)
         os.seteuid(NOBODY)
     try:
         yield folder

@@ -126,7 +126,7 @@ class ConsoleAdapter:
         """Every line is for the bot."""
         return True
 
-    async def check(self) -> Sequence[Finding]:
+    async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """A terminal needs no login."""
         return (Finding(severity=Severity.OK, subject=PLATFORM, message="needs no set-up"),)
 

@@ -162,7 +162,7 @@ class DiscordAdapter:
         """Whether messages come with their text where they do not mention us (D11)."""
         return self._connection.client.intents.message_content
 
-    async def check(self) -> Sequence[Finding]:
+    async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """Look at login, intents and gateway by real calls, whether or not `run` is under way."""
         point_library_at(*self._addresses)
         return await examine(self._token)

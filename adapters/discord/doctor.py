@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import aiohttp
 import discord
 import discord.gateway
@@ -10,8 +12,12 @@ import yarl
 from adapters.discord.connection import CONTENT_REMEDY, FATAL_CLOSES, NO_CONTENT, PORTAL
 from bot.chat import Finding, Severity
 
+EXAMINE_SECONDS = 30.0
+"""For everything together: the library repeats a request that failed for half a minute, which is long to wait for."""
 GATEWAY_SECONDS = 10.0
 HELLO = 10
+MAX_SERVERS = 200
+"""How many are looked at: one request's worth."""
 NEEDED = discord.Permissions(
     view_channel=True,
     send_messages=True,
@@ -29,8 +35,10 @@ async def examine(token: str) -> list[Finding]:
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
     client = discord.Client(intents=discord.Intents(guilds=True))  # without, the library would warn of what we never do
     try:
-        await client.login(token)
-        return [_login(client), _content(client), _commands(client), await _gateway(client)]
+        async with asyncio.timeout(EXAMINE_SECONDS):
+            await client.login(token)
+            told = [_login(client), _content(client), _commands(client), *await _servers(client)]
+            return [*told, await _gateway(client)]
     except discord.LoginFailure:
         problem, remedy = FATAL_CLOSES[4004]
         return [_fault("login", problem, remedy)]
@@ -46,6 +54,27 @@ def _login(client: discord.Client) -> Finding:
         client.application_id or 0, permissions=NEEDED, scopes=("bot", "applications.commands")
     )
     return _fine("login", f"logged in as {client.user} ({client.user.id}); add it to a server by {invitation}")
+
+
+async def _servers(client: discord.Client) -> list[Finding]:
+    """One finding for each server in which the bot's roles lack something; channels may still forbid more."""
+    servers = await client.http.get_guilds(MAX_SERVERS)
+    if not servers:
+        remedy = "Open the address above that adds it."
+        return [_warning("servers", "it is in none yet, so that only direct messages reach it.", remedy)]
+    told = []
+    for server in servers:
+        granted = discord.Permissions(int(server["permissions"]))
+        missing = [_called(name) for name, needed in NEEDED if needed and not getattr(granted, name)]
+        if missing and not granted.administrator:
+            remedy = f"Grant it to the bot's role: Server Settings > Roles > {client.user} > Permissions."
+            told.append(_warning(f"server {server['name']}", f"the bot may not: {', '.join(missing)}.", remedy))
+    return told or [_fine("servers", f"it is in {len(servers)}, and may do there what it needs")]
+
+
+def _called(permission: str) -> str:
+    """A permission as Discord's own pages call it."""
+    return permission.replace("_", " ").title()
 
 
 def _commands(client: discord.Client) -> Finding:
@@ -87,6 +116,10 @@ async def _greet(url: yarl.URL) -> None:
 
 def _fine(subject: str, message: str) -> Finding:
     return Finding(severity=Severity.OK, subject=f"discord: {subject}", message=message)
+
+
+def _warning(subject: str, problem: str, remedy: str) -> Finding:
+    return Finding(severity=Severity.WARNING, subject=f"discord: {subject}", message=problem, remedy=remedy)
 
 
 def _fault(subject: str, problem: str, remedy: str) -> Finding:

@@ -179,10 +179,10 @@ class TelegramAdapter:
             return True
         return await self._rights.may_manage(channel, str(self._me.id))
 
-    async def check(self) -> Sequence[Finding]:
+    async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """Look at login, webhook and privacy mode by real calls, whether or not `run` is under way."""
         async with self._new_request() as request:
-            return await examine(request.make_bot(), webhook_url=self._webhook.url if self._webhook else None)
+            return await examine(request, webhook=self._webhook, is_served=is_served)
 
     async def _listen(self, deliver: Deliver) -> None:
         await self._request.initialize()

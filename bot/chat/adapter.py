@@ -82,5 +82,7 @@ class Adapter(Protocol):
     async def hears_everything(self, channel: ChannelRef) -> bool:
         """Whether all that is said in a group reaches us, or only what is meant for the bot (T18)."""
 
-    async def check(self) -> Sequence[Finding]:
-        """Look at login, rights and platform settings by real calls, for `familiar doctor`."""
+    async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
+        """Look at login, rights and platform settings by real calls, for `familiar doctor`. `is_served` says that a
+        process of ours runs on the same data, so that nothing may disturb it.
+        """

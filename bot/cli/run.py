@@ -10,6 +10,7 @@ import structlog
 from bot.cli.chat import chat_with
 from bot.cli.embedded import local_model_for
 from bot.cli.signals import stop_signals
+from bot.cli.storage import LOCAL_DISK, shared_storage
 from bot.env import load_settings, near_misses, secrets_of, without_effect
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
@@ -29,6 +30,8 @@ def run() -> None:
     setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings))
     for problem in [*near_misses(os.environ), *without_effect(settings)]:
         log.warning("settings.in_vain", problem=problem)
+    if storage := shared_storage(settings):
+        log.warning("database.shared_file_system", problem=storage, remedy=LOCAL_DISK)
     with held_alone(settings.sqlite_url), local_model_for(settings) as local:
         raise SystemExit(asyncio.run(_serve(settings, local)))
 

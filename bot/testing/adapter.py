@@ -104,7 +104,7 @@ class FakeAdapter:
         """What the test says."""
         return self.hears_all
 
-    async def check(self) -> Sequence[Finding]:
+    async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """Nothing to find."""
         return ()
 

@@ -14,7 +14,8 @@ import pytest
 from tests.emulators.openai import errors
 from tests.emulators.openai.script import Refuse, Request, Say
 from tests.emulators.telegram.server import TelegramEmulator
-from tests.scenarios.bot_process import running_bot
+from tests.emulators.telegram.updates import Webhook
+from tests.scenarios.bot_process import BotProcess, running_bot
 from tests.scenarios.discord_lab import KEY, DiscordLab, discord_lab, echo
 
 pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-doctor")]
@@ -32,19 +33,28 @@ class Clinic:
 
     async def examine(self, **settings: str) -> tuple[int, list[str]]:
         """The exit code, and one line per finding, its remedy after an arrow."""
-        joined = {
-            **self.lab.settings,
-            "TELEGRAM__TOKEN": self.telegram.token,
-            "TELEGRAM__BASE_URL": self.telegram.base_url,
-            "TELEGRAM__BASE_FILE_URL": self.telegram.base_file_url,
-            **settings,
-        }
+        window = {"PROVIDERS__LAB__CONTEXT_WINDOW": "16000"}
+        joined = {**self.lab.settings, **self._telegram_settings, **window, **settings}
         async with running_bot(self.lab.folder, joined, arguments=("doctor",)) as bot:
             code = await bot.ended(30)
         assert "Traceback" not in bot.output
         for secret in (KEY, self.lab.discord.token, self.telegram.token, WRONG_DISCORD, WRONG_TELEGRAM):
             assert secret not in bot.output
         return code, bot.output.replace("\n         →", " →").splitlines()
+
+    @property
+    def _telegram_settings(self) -> dict[str, str]:
+        return {
+            "TELEGRAM__TOKEN": self.telegram.token,
+            "TELEGRAM__BASE_URL": self.telegram.base_url,
+            "TELEGRAM__BASE_FILE_URL": self.telegram.base_file_url,
+        }
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[BotProcess]:
+        """The bot itself, on both platforms."""
+        async with self.lab.running(**self._telegram_settings) as bot:
+            yield bot
 
 
 @asynccontextmanager
@@ -83,7 +93,7 @@ async def test_all_that_is_wrong_is_told_in_one_go(tmp_path: Path, migrated_data
     _tells(lines, "fault", "Telegram: the server does not accept the token", "TELEGRAM__TOKEN")
 
 
-async def test_switches_and_keys_that_are_wrong_are_named(tmp_path: Path, migrated_database: Path) -> None:
+async def test_D11_T18_switches_and_keys_that_are_wrong_are_named(tmp_path: Path, migrated_database: Path) -> None:
     async with clinic(tmp_path, migrated_database, content=False) as here:
         here.telegram.privacy = True
         here.lab.model.api_key = "another key"
@@ -95,6 +105,92 @@ async def test_switches_and_keys_that_are_wrong_are_named(tmp_path: Path, migrat
     intents = "https://discord.com/developers/applications > your application > Bot > Privileged Gateway Intents"
     _tells(lines, "fault", "discord: message content intent: the Message Content Intent is switched off.", intents)
     _tells(lines, "warning", "Telegram groups: Privacy mode is on.", "/setprivacy to @BotFather")
+
+
+async def test_D15_where_commands_come_and_which_rights_are_missing_is_told(
+    tmp_path: Path, migrated_database: Path
+) -> None:
+    async with clinic(tmp_path, migrated_database) as here:
+        here.lab.discord.rest.application["interactions_endpoint_url"] = "https://old.example.org/interactions"
+        for role in here.lab.discord.world.backend.guilds[here.lab.guild.id].roles.values():
+            taken = discord.Permissions(administrator=True, send_messages=True, read_message_history=True)
+            role.permissions &= ~taken.value
+        code, lines = await here.examine(TELEGRAM__TOKEN="")
+    assert code == 1
+    _tells(lines, "fault", "discord: commands: an interactions endpoint URL is set", "Clear it at")
+    _tells(lines, "warning", "discord: server Lab: the bot may not: ", "Server Settings > Roles")
+    _tells(lines, "warning", "Send Messages, Read Message History", "Grant it")
+
+
+async def test_T13_T25_who_else_takes_telegrams_updates_is_told(tmp_path: Path, migrated_database: Path) -> None:
+    async with clinic(tmp_path, migrated_database) as here:
+        given = {"DISCORD__TOKEN": ""}
+        conflict = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running"
+        here.telegram.fail("getUpdates", 409, conflict)
+        code, lines = await here.examine(**given)
+        assert code == 1
+        _tells(lines, "fault", "Telegram updates: Another program polls with this token", "/revoke")
+        here.telegram.updates.webhook = Webhook(url="https://old.example.org/secret-path", secret="")
+        code, lines = await here.examine(**given)
+    assert code == 0
+    _tells(lines, "ok", "removes the webhook at old.example.org at start")
+    assert not [line for line in lines if "secret-path" in line]
+
+
+async def test_a_webhook_that_does_not_arrive_is_told_by_what_telegram_reports(
+    tmp_path: Path, migrated_database: Path
+) -> None:
+    async with clinic(tmp_path, migrated_database) as here:
+        url = "https://bot.example.org/hook"
+        said = "Wrong response from the webhook: 404 Not Found"
+        here.telegram.updates.webhook = Webhook(url=url, secret="", last_error=said)
+        code, lines = await here.examine(DISCORD__TOKEN="", TELEGRAM__WEBHOOK__URL=url)
+    assert code == 0
+    _tells(lines, "warning", f"Pushed to bot.example.org, 0 waiting; Telegram reports: {said}", "The path is wrong")
+
+
+async def test_while_the_bot_runs_it_is_told_and_left_alone(tmp_path: Path, migrated_database: Path) -> None:
+    async with clinic(tmp_path, migrated_database) as here, here.running() as bot:
+        await here.telegram.wait_for(lambda: bool(here.telegram.updates.waiting))
+        code, lines = await here.examine()
+        assert bot.is_running
+        assert not [call for call in here.telegram.calls_of("getUpdates") if call.status == 409]
+        assert await bot.stop() == 0
+    assert code == 0
+    _tells(lines, "ok", "process: Familiar runs on this data, as ")
+
+
+async def test_L20_what_is_assumed_of_a_model_is_told_with_how_to_say_better(
+    tmp_path: Path, migrated_database: Path
+) -> None:
+    silent = {"DISCORD__TOKEN": "", "TELEGRAM__TOKEN": ""}
+    async with clinic(tmp_path, migrated_database) as here:
+        unknown = {"PROVIDERS__LAB__CONTEXT_WINDOW": "", "PROVIDERS__LAB__VISION": ""}
+        code, lines = await here.examine(**silent, **unknown)
+        assert code == 0
+        known = "Set PROVIDERS__LAB__CONTEXT_WINDOW to the tokens that the server runs it with"
+        _tells(lines, "warning", "is of no known family, so that a window of 8192 tokens is assumed", known)
+        _tells(lines, "ok", "is told of pictures in words", "If it does: PROVIDERS__LAB__VISION=on")
+        ollama = {"PROVIDERS__OLLAMA__BASE_URL": here.lab.model.base_url, "PROVIDERS__OLLAMA__API_KEY": KEY}
+        code, lines = await here.examine(**silent, **ollama, MODEL="ollama/qwen3:8b")
+        assert code == 0
+        length = "OLLAMA_CONTEXT_LENGTH), then PROVIDERS__OLLAMA__CONTEXT_WINDOW likewise"
+        _tells(lines, "warning", "model ollama/qwen3:8b: is sent at most 4096 tokens", length)
+
+
+async def test_a_data_folder_that_takes_nothing_is_a_fault(tmp_path: Path, migrated_database: Path) -> None:
+    async with clinic(tmp_path, migrated_database) as here:
+        (tmp_path / "file").touch()
+        given = {"DISCORD__TOKEN": "", "TELEGRAM__TOKEN": "", "DATA_DIR": str(tmp_path / "file" / "data")}
+        code, lines = await here.examine(**given)
+    assert code == 1
+    _tells(lines, "fault", "cannot be written to: Not a directory. Check its owner", "")
+
+
+async def test_S15_an_unknown_time_zone_is_told(tmp_path: Path) -> None:
+    async with running_bot(tmp_path, {"TIMEZONE": "GMT+25"}, arguments=("doctor",)) as bot:
+        assert await bot.ended(30) == 1
+    assert "TIMEZONE is refused: no time zone has that name; use one such as Europe/Berlin" in bot.output
 
 
 async def test_a_model_that_the_server_does_not_have_is_named(tmp_path: Path, migrated_database: Path) -> None:

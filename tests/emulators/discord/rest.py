@@ -121,6 +121,11 @@ class Rest:
             data = self._dispatch(call)
             if call.path == "/oauth2/applications/@me":
                 data |= self.application
+            if call.path == "/users/@me/guilds":
+                backend = self._world.backend
+                for guild in data:
+                    granted = backend.compute_permissions(int(guild["id"]), backend.bot_user.id)
+                    guild["permissions"] = str(granted)
             return data
         return self._create_message(call)
 

@@ -1,0 +1,93 @@
+"""What the doctor says about model servers: whether they answer, and what is known of the default model."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterator
+
+from bot.chat import Finding, Severity
+from bot.llm.catalogue import SMALL_BY_DEFAULT, Catalogue
+from bot.llm.client import OpenAIModel
+from bot.llm.configured import LocalModel, configured_providers, default_model, model_catalogue
+from bot.llm.model import Completion, Model, ModelError, ModelMessage, ModelRequest, ModelUnreachable, Role
+from bot.llm.quirks import Quirks
+from bot.settings import Settings
+
+
+async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncIterator[Finding]:
+    """Every model server, and the default model by a real question. What it learns of them is kept nowhere."""
+    providers, catalogue = configured_providers(settings, local), model_catalogue(settings, local)
+    model = OpenAIModel(providers, Quirks(), catalogue)
+    name = default_model(settings, local)
+    try:
+        for provider in providers:
+            yield await provider_finding(model, provider)
+        yield (answered := await model_finding(model, name))
+        if answered.severity is not Severity.FAULT:
+            for finding in limit_findings(catalogue, name):
+                yield finding
+    finally:
+        await model.close()
+
+
+async def provider_finding(client: OpenAIModel, provider: str) -> Finding:
+    """Whether a model server answers and lets us in."""
+    try:
+        models = await client.list_models(provider)
+    except ModelError as error:
+        return _model_fault(f"provider {provider}", error, provider)
+    return _ok(f"provider {provider}", f"answers and offers {len(models)} models")
+
+
+async def model_finding(model: Model, name: str) -> Finding:
+    """Whether the default model answers a real question."""
+    question = ModelMessage(role=Role.USER, text="Say hello.")
+    try:
+        async for event in model.stream(ModelRequest(model=name, messages=(question,), max_output_tokens=64)):
+            if isinstance(event, Completion) and not event.text.strip():
+                return _warning(f"model {name}", f"answered nothing ({event.finish})", "Try another MODEL")
+    except ModelError as error:
+        return _model_fault(f"model {name}", error, name.partition("/")[0])
+    return _ok(f"model {name}", "answers")
+
+
+def limit_findings(catalogue: Catalogue, name: str) -> Iterator[Finding]:
+    """What is assumed about the default model, and how to say better."""
+    subject, provider, limits = f"model {name}", name.partition("/")[0], catalogue.limits(name)
+    setting = f"PROVIDERS__{provider.upper()}"
+    tokens = f"{limits.context_window} tokens"
+    if limits.source != "configured" and provider in SMALL_BY_DEFAULT:
+        yield _warning(
+            subject,
+            f"is sent at most {tokens}, because this server cuts longer prompts silently unless told otherwise",
+            f"Raise its context length first (Ollama: OLLAMA_CONTEXT_LENGTH), then {setting}__CONTEXT_WINDOW likewise",
+        )
+    elif limits.source == "default":
+        yield _warning(
+            subject,
+            f"is of no known family, so that a window of {tokens} is assumed",
+            f"Set {setting}__CONTEXT_WINDOW to the tokens that the server runs it with",
+        )
+    else:
+        yield _ok(subject, f"has a window of {tokens} ({limits.source})")
+    if not limits.vision:
+        yield Finding(
+            severity=Severity.OK,
+            subject=subject,
+            message="is told of pictures in words, as it is not known to take them",
+            remedy=f"If it does: {setting}__VISION=on" if provider != "local" else "",
+        )
+
+
+def _model_fault(subject: str, error: ModelError, provider: str) -> Finding:
+    remedy = error.remedy or "Check MODEL in .env"
+    if isinstance(error, ModelUnreachable):
+        remedy = f"Check PROVIDERS__{provider.upper()}__BASE_URL, and that the server runs. {error.remedy}".strip()
+    return Finding(severity=Severity.FAULT, subject=subject, message=error.problem, remedy=remedy)
+
+
+def _ok(subject: str, message: str) -> Finding:
+    return Finding(severity=Severity.OK, subject=subject, message=message)
+
+
+def _warning(subject: str, message: str, remedy: str) -> Finding:
+    return Finding(severity=Severity.WARNING, subject=subject, message=message, remedy=remedy)

@@ -1,0 +1,65 @@
+"""What the doctor says about the data folder: who serves it, whether it can be written, and what it lies on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy.engine import make_url
+
+from bot.chat import Finding, Severity
+from bot.settings import Settings
+from bot.store import schema
+from bot.store.database import DatabaseUnusable, database_file
+from bot.store.lock import holder_of
+from bot.store.mounts import shared_file_system
+from bot.store.schema import SchemaState
+from bot.store.trial import try_writing
+
+LOCAL_DISK = (
+    "Set DATA_DIR to a folder on a local disk; in a container use a named volume, as compose.yaml does, "
+    "and no folder of another machine"
+)
+
+
+def storage_findings(settings: Settings) -> Iterator[Finding]:
+    """Findings about the database, the worst first; what is in it does not matter while it cannot be written."""
+    url = settings.sqlite_url
+    if process := holder_of(url):
+        yield Finding(severity=Severity.OK, subject="process", message=f"Familiar runs on this data, as {process}")
+    try:
+        mode = try_writing(url)
+        state = schema.check(url)
+    except DatabaseUnusable as error:
+        yield Finding(severity=Severity.FAULT, subject="database", message=str(error))
+        return
+    yield _schema_finding(state)
+    if mode not in ("wal", "memory"):
+        yield Finding(
+            severity=Severity.WARNING,
+            subject="database",
+            message=f"its folder refuses the write-ahead log ({mode} is used), so that readers wait for writers",
+            remedy=LOCAL_DISK,
+        )
+    if problem := shared_storage(settings):
+        yield Finding(severity=Severity.WARNING, subject="database", message=problem, remedy=LOCAL_DISK)
+
+
+def shared_storage(settings: Settings) -> str | None:
+    """What is wrong with the file system below the database, if it is one over a network or from a host (S03)."""
+    database = database_file(make_url(settings.sqlite_url))
+    kind = shared_file_system(database) if database else None
+    return f"it lies on a shared file system ({kind}), where SQLite's locks fail and data is lost" if kind else None
+
+
+def _schema_finding(state: SchemaState) -> Finding:
+    if state is SchemaState.CURRENT:
+        return Finding(severity=Severity.OK, subject="database", message="up to date, and can be written")
+    if state is SchemaState.FOREIGN:
+        remedy = "Update Familiar, or restore a backup"
+        return Finding(severity=Severity.FAULT, subject="database", message="made by a newer version", remedy=remedy)
+    return Finding(
+        severity=Severity.WARNING,
+        subject="database",
+        message=f"its tables are {state}",
+        remedy="Run: familiar db upgrade",
+    )

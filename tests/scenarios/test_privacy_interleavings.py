@@ -19,7 +19,7 @@ from bot.testing import make_inbound
 from tests.scenarios.seeded_loop import SeededLoop
 from tests.scenarios.story import PEOPLE, SESSIONS, Said, Story
 
-SEEDS = range(60)
+SEEDS = range(30)
 _, BOB, CEM = PEOPLE
 
 

@@ -10,8 +10,10 @@ from bot.chat import Speaker
 from bot.dispatch import TurnRequest
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.directory import ModelDirectory
+from bot.memory.items import NO_MEMORY, Written
 from bot.overrides import Resolver, SessionSettings, Source
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
+from bot.prompt.memory import write_memory
 from bot.prompt.pruning import choose_images
 from bot.prompt.tokens import ModelTokens
 from bot.settings import Settings, output_reserve, prompt_budget
@@ -19,6 +21,7 @@ from bot.store import images, replies, sessions, window
 from bot.store.conversations import conversation_by_id, next_position
 from bot.store.database import Database, Tx
 from bot.store.images import ImageRow
+from bot.store.memories import read_memory
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
@@ -29,6 +32,9 @@ OVERREAD = 1.25
 
 IMAGE_REACH = 500
 """How many messages back images are looked for: each costs a look-up, and what is older is not talked about now."""
+
+LEAST_MEMORY_TOKENS = 512
+"""Room for memory in the smallest window (SETTINGS.md, `SUMMARY__TOKEN_RATIO`)."""
 
 _Basis = tuple[str, int, int]
 """Model, budget and HISTORY_LIMIT. What was left out for one basis may have room in another."""
@@ -60,8 +66,10 @@ class TurnOpener:
         tokens: ModelTokens,
         bot_name: str,
         now: Callable[[], datetime],
+        count: Callable[[str], int],
     ) -> None:
         self._db, self._settings, self._resolver, self._library = db, settings, resolver, library
+        self._count = count
         self._models, self._catalogue, self._tokens = models, catalogue, tokens
         self._bot_name, self._now = bot_name, now
         self._cuts: dict[int, tuple[_Basis, Cuts]] = {}
@@ -142,6 +150,7 @@ class TurnOpener:
             continues=continues,
             is_greeted=read.is_greeted,
             now=self._now(),
+            memory=self._memory(tx, read, size),
             cuts=cuts,
             speaker=self._speaker(persona, read.session.channel.platform),
         )
@@ -149,6 +158,13 @@ class TurnOpener:
     def _speaker(self, persona: Persona | None, platform: str) -> Speaker | None:
         own = persona_id_for(self._library, self._resolver.resolve(platform, ()).values.persona)
         return Speaker(persona_id=persona.id, name=persona.name) if persona and persona.id != own else None
+
+    def _memory(self, tx: Tx, read: _Read, window_size: int) -> Written:
+        memory = read_memory(tx, read.conversation_id)
+        if memory.is_empty:
+            return NO_MEMORY
+        room = max(LEAST_MEMORY_TOKENS, int(window_size * self._settings.summary.token_ratio))
+        return write_memory(memory, room=room, count=self._count)
 
     def _cuts_for(self, read: _Read, basis: _Basis) -> Cuts:
         """What the conversation's last prompt left out, unless that was another budget's or another model's, or this

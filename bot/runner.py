@@ -21,6 +21,7 @@ from bot.greeting import Greeter
 from bot.llm.catalogue import was_prompt_cut
 from bot.llm.model import Completion, ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
+from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.tokens import ModelTokens
@@ -44,6 +45,7 @@ class _Progress:
     """A turn being answered: its reins, what the agent has so far, and the reply's row once something is shown."""
 
     turn: Turn
+    request: TurnRequest
     control: TurnControl
     answer: Answer = field(default_factory=Answer)
     kind: MessageKind = MessageKind.REPLY
@@ -71,6 +73,7 @@ class TurnRunner:
     builder: PromptBuilder
     agent: Agent
     greeter: Greeter
+    keeper: Keeper
     db: Database
     adapters: Mapping[str, Adapter]
     catalogue: Catalogue
@@ -86,7 +89,7 @@ class TurnRunner:
             if turn is None:
                 await self.turn_away(request)
                 return
-            progress = _Progress(turn, control)
+            progress = _Progress(turn, request, control)
             stream = await self._open_reply(progress, request)
         except Exception as error:
             log.error("turn.not_opened", session=request.session_id, exc_info=error)
@@ -182,6 +185,9 @@ class TurnRunner:
         turn, factor = progress.turn, self.tokens.factor(progress.turn.model)
         tools = [tool.spec for tool in self.agent.tools_for(turn)]
         prompt = await self.builder.build(turn, factor=factor, tools=tools)
+        if await self.keeper.ensure_room(turn, prompt):
+            turn = progress.turn = await self.opener.open(progress.request) or turn
+            prompt = await self.builder.build(turn, factor=factor, tools=tools)
         try:
             await self.agent.answer(turn, prompt, progress.answer, stream.update)
         except ContextTooLong as error:
@@ -212,6 +218,7 @@ class TurnRunner:
         is_cut = progress.answer.finish in (Finish.LENGTH, Finish.INCOMPLETE)
         parts = await stream.finish(Outbound(text=self._unfinished(progress) if is_cut else progress.answer.text))
         await self._settle(progress, parts, estimated_tokens=prompt.tokens, cut=is_cut)
+        self.keeper.after_turn(progress.turn, prompt)
 
     def _unfinished(self, progress: _Progress) -> str:
         """An answer that the model's limit or the end of its stream cut short; to a bot it is as if it was stopped."""

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from bot.chat import Speaker
 from bot.llm.catalogue import ModelLimits
+from bot.memory.items import NO_MEMORY, Written
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
 from bot.store.images import ImageRow
@@ -65,6 +66,8 @@ class Turn:
     is_greeted: bool
     """Whether the persona has said its greeting in this conversation."""
     now: datetime
+    memory: Written = NO_MEMORY
+    """What the persona remembers of what stands no longer in the history."""
     cuts: Cuts = Cuts()
     speaker: Speaker | None = None
     """The face of a persona that is not the one this platform knows the bot by."""

@@ -43,8 +43,13 @@ class Chat:
         before = len(self.adapter.replies)
         more.setdefault("mentions_me", not channel.is_dm)
         await self.app.pipeline.deliver(make_inbound(text, author=author, channel=channel, **more))
-        await self.app.dispatcher.idle()
+        await self.settled()
         return [reply.text for reply in self.adapter.replies[before:]]
+
+    async def settled(self) -> None:
+        """Wait until every turn has ended, and everything that is folded into memory."""
+        await self.app.dispatcher.idle()
+        await self.app.keeper.idle()
 
     async def ask(self, text: str, *, author: Author = ALICE, channel: ChannelRef = DM, **more: Any) -> str:
         """Send a text command and return its answer at once, while turns go on."""

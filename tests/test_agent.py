@@ -37,7 +37,15 @@ from bot.tools.tool import ToolError
 from bot.turn import Cuts, Turn
 from tests.conftest import MakeApp
 
-PROMPT = Prompt(messages=(ModelMessage(role=Role.USER, text="hello"),), counted=1, tokens=1, dropped=0, cuts=Cuts())
+PROMPT = Prompt(
+    messages=(ModelMessage(role=Role.USER, text="hello"),),
+    counted=1,
+    tokens=1,
+    fixed=0,
+    whole=1,
+    dropped=0,
+    cuts=Cuts(),
+)
 
 
 async def echo(_turn: Turn, arguments: Mapping[str, Any]) -> str:

@@ -34,6 +34,8 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
+from bot.memory.compaction import Compactor
+from bot.memory.keeper import Keeper
 from bot.news import NewsDesk
 from bot.opening import TurnOpener
 from bot.overrides import Resolver
@@ -85,7 +87,8 @@ def build_app(
     greeter = Greeter(db=core.db, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
     builder = PromptBuilder(sections=SECTIONS, count=core.counter.count, section_timeout_ms=settings.section_timeout_ms)
-    runner = _build_runner(core, models, opener, builder, greeter)
+    keeper = _build_keeper(core, models)
+    runner = _build_runner(core, models, opener, builder, greeter, keeper)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     desk = _build_desk(core, models, dispatcher, greeter, commands)
     menu = CommandMenu(
@@ -105,6 +108,7 @@ def build_app(
         desk=desk,
         pipeline=pipeline,
         menu=menu,
+        keeper=keeper,
         warmer=Warmer(opener=opener, builder=builder, model=models.model, tokens=models.tokens),
     )
 
@@ -182,17 +186,36 @@ def _build_opener(core: Core, models: Models) -> TurnOpener:
         tokens=models.tokens,
         bot_name=BOT_NAME,
         now=core.now,
+        count=core.counter.count,
     )
 
 
+def _build_keeper(core: Core, models: Models) -> Keeper:
+    def window_of(model: str) -> int:
+        return min(filter(None, (models.catalogue.limits(model).context_window, core.settings.context_tokens)))
+
+    compactor = Compactor(
+        db=core.db,
+        model=models.model,
+        settings=core.settings,
+        default_model=models.directory.default,
+        window_of=window_of,
+        factor=models.tokens.factor,
+        count=core.counter.count,
+        now=core.now,
+    )
+    return Keeper(compactor, core.tasks, cached_price=lambda _model: None)
+
+
 def _build_runner(
-    core: Core, models: Models, opener: TurnOpener, builder: PromptBuilder, greeter: Greeter
+    core: Core, models: Models, opener: TurnOpener, builder: PromptBuilder, greeter: Greeter, keeper: Keeper
 ) -> TurnRunner:
     return TurnRunner(
         opener=opener,
         builder=builder,
         agent=Agent(models.model, TOOLS, max_steps=core.settings.max_tool_steps),
         greeter=greeter,
+        keeper=keeper,
         db=core.db,
         adapters=core.platforms,
         catalogue=core.catalogue,

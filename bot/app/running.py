@@ -21,6 +21,7 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk
 from bot.locale import Catalogue
+from bot.memory.keeper import Keeper
 from bot.overrides import Resolver
 from bot.personas.library import PersonaLibrary
 from bot.pipeline import Pipeline, unanswered_requests
@@ -84,6 +85,7 @@ class App:
     pipeline: Pipeline
     menu: CommandMenu
     warmer: Warmer
+    keeper: Keeper
     failed: set[str] = field(default_factory=set)
     """The platforms whose adapter ended with a fault."""
     is_closing: bool = False

@@ -98,7 +98,15 @@ class Memory:
         return {item.id: item for item in self.items}
 
 
-EMPTY = Memory()
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """A memory as a prompt has it, and what had to stay out of it."""
+
+    text: str
+    left_out: tuple[Item, ...] = ()
+
+
+NO_MEMORY = Written(text="")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

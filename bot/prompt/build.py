@@ -51,6 +51,10 @@ class Prompt:
     messages: tuple[ModelMessage, ...]
     counted: int
     tokens: int
+    fixed: int
+    """Of `tokens`, those of sections and tools."""
+    whole: int
+    """What it would be with nothing left out of the history."""
     dropped: int
     """History messages that did not fit; they stay in the store."""
     cuts: Cuts
@@ -98,6 +102,8 @@ class PromptBuilder:
             messages=(*system, *_with_tail(history, tail)),
             counted=counted,
             tokens=int(counted * factor),
+            fixed=int((section_tokens + tool_tokens) * factor),
+            whole=int((section_tokens + tool_tokens + fitted.whole) * factor),
             dropped=fitted.dropped,
             cuts=fitted.cuts,
         )

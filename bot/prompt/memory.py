@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.memory.items import Item, ItemKind, Memory
+from bot.memory.items import Item, ItemKind, Memory, Written
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,14 +45,6 @@ _HAN = re.compile(r"[\u3400-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_]")
 _HAN_SHARE = 0.3
 """A Chinese text with English names in it is still Chinese."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Written:
-    """The section, and what had to stay out of it."""
-
-    text: str
-    left_out: tuple[Item, ...] = ()
 
 
 def write_memory(memory: Memory, *, room: int, count: Callable[[str], int]) -> Written:

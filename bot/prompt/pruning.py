@@ -48,6 +48,8 @@ class Fitted:
     units: Sequence[Unit]
     images: Sequence[ImageRow]
     tokens: int
+    whole: int
+    """What the history would cost with nothing left out."""
     dropped: int
     """Messages left out; they stay in the store."""
     cuts: Cuts
@@ -102,6 +104,7 @@ def fit(turn: Turn, room: int, count: Count) -> Fitted:
         units=kept,
         images=images,
         tokens=sum(map(costs.unit, kept)),
+        whole=sum(map(costs.row, turn.history)),
         dropped=dropped,
         cuts=Cuts(
             start=start,

@@ -78,6 +78,11 @@ async def input_convention_section(turn: Turn) -> str | None:
     return INPUT_CONVENTION_GROUP if turn.is_group else INPUT_CONVENTION_DM
 
 
+async def memory_section(turn: Turn) -> str | None:
+    """What the persona remembers; it changes only when something is folded into it, or by somebody's word."""
+    return turn.memory.text or None
+
+
 async def post_history_section(turn: Turn) -> str | None:
     """The card's last word before the answer; volatile, so it may name the person addressed."""
     if turn.persona is None or not turn.persona.card.post_history_instructions:
@@ -98,6 +103,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(name="persona", slot=Slot.STABLE, build=card_section),
     Section(name="rules", slot=Slot.STABLE, build=rules_section),
     Section(name="platform", slot=Slot.STABLE, build=input_convention_section),
+    Section(name="memory", slot=Slot.STABLE, build=memory_section),
     Section(name="post_history", slot=Slot.TAIL, build=post_history_section),
     Section(name="continue", slot=Slot.TAIL, build=continue_section),
 )

@@ -135,6 +135,7 @@ def _insert(tx: Tx, ground: Ground, values: dict[str, Any], made_by: str, now: d
         "persona_id": ground.persona_id,
         "place_key": place.place_key,
         "visibility": place.visibility,
+        "people": "",
         "valid_from": now,
         "made_by": made_by,
         "made_at": now,

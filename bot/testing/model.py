@@ -7,7 +7,17 @@ import itertools
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from bot.llm.model import Completion, Finish, ModelError, ModelEvent, ModelRequest, TextDelta, ToolCall, Usage
+from bot.llm.model import (
+    Completion,
+    Finish,
+    ModelError,
+    ModelEvent,
+    ModelRefused,
+    ModelRequest,
+    TextDelta,
+    ToolCall,
+    Usage,
+)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,20 +36,29 @@ class Reply:
 Script = Callable[[ModelRequest], Reply | str]
 
 
-class ScriptedModel:
-    """Answers from a script: a function of the request, or replies in order with the last one repeated."""
+NO_SUMMARY = Reply(text="", error=ModelRefused("test/scripted", "no summary is scripted."))
 
-    def __init__(self, script: Script | Iterable[Reply | str] = ("ok",)) -> None:
+
+class ScriptedModel:
+    """Answers from a script: a function of the request, or replies in order with the last one repeated. What is asked
+    with a JSON schema, as summaries are, goes by a script of its own; by default it is refused.
+    """
+
+    def __init__(
+        self, script: Script | Iterable[Reply | str] = ("ok",), summaries: Script | Iterable[Reply | str] = ()
+    ) -> None:
         self.requests: list[ModelRequest] = []
+        self.summaries: list[ModelRequest] = []
         self.asked = asyncio.Event()
         self.cancelled = 0
         self._script = script if callable(script) else _in_order(list(script))
+        self._summary = summaries if callable(summaries) else _in_order(list(summaries) or [NO_SUMMARY])
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
         """Stream the scripted reply in words."""
-        self.requests.append(request)
+        (self.requests if request.json_schema is None else self.summaries).append(request)
         self.asked.set()
-        reply = self._script(request)
+        reply = (self._script if request.json_schema is None else self._summary)(request)
         if isinstance(reply, str):
             reply = Reply(text=reply)
         try:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.env import SettingsError, load_settings
+from bot.env import SettingsError, load_settings, without_effect
 from tests.unprivileged import ordinary_user
 
 
@@ -126,3 +126,29 @@ def test_the_example_explains_every_field_of_a_model_server() -> None:
             number for number, line in enumerate(lines) if line.startswith(f"#PROVIDERS__OLLAMA__{name.upper()}=")
         )
         assert lines[at - 1].startswith("# ")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("TELEGRAM__WEBHOOK__URL=bot.example.org/hook", "TELEGRAM__WEBHOOK__URL must be a whole address"),
+        ("TELEGRAM__WEBHOOK__URL=http://bot.example.org/hook", "begins with https://"),
+        ("TELEGRAM__WEBHOOK__URL=https:///hook", "TELEGRAM__WEBHOOK__URL must be a whole address"),
+        ("TELEGRAM__WEBHOOK__PATH=hook", "TELEGRAM__WEBHOOK__PATH must begin with a slash"),
+        ("TELEGRAM__WEBHOOK__SECRET_TOKEN=x-sentinel!", "TELEGRAM__WEBHOOK__SECRET_TOKEN may hold A-Z"),
+    ],
+)
+def test_what_telegram_would_refuse_of_a_webhook_is_refused_at_the_start(line: str, told: str) -> None:
+    (problem,) = refused(line).problems
+    assert told in problem
+    assert "sentinel" not in problem
+
+
+def test_a_server_of_ones_own_may_push_without_encryption_and_a_webhook_without_address_is_in_vain() -> None:
+    own = "TELEGRAM__BASE_URL=http://127.0.0.1:8081/bot\n"
+    Path(".env").write_text(
+        f"{own}TELEGRAM__WEBHOOK__URL=http://127.0.0.1/x\nTELEGRAM__WEBHOOK__PORT=1", encoding="utf-8"
+    )
+    assert without_effect(load_settings()) == []
+    Path(".env").write_text("TELEGRAM__WEBHOOK__PORT=1", encoding="utf-8")
+    assert without_effect(load_settings()) == ["TELEGRAM__WEBHOOK__PORT has no effect without TELEGRAM__WEBHOOK__URL"]

@@ -51,10 +51,14 @@ def _told_sources(env_file: Path | None) -> str:
 
 
 def without_effect(settings: Settings) -> list[str]:
-    """One sentence for each setting that was changed although nothing heeds it yet."""
+    """One sentence for each setting that was changed although nothing heeds it, or not without another one."""
     defaults = Settings.model_fields
     changed = [name for name in _UNHEEDED if getattr(settings, name) != defaults[name].default]
-    return [f"{name.upper()} is set and has no effect in this version" for name in changed]
+    idle = [] if settings.telegram.webhook.url else settings.telegram.webhook.model_fields_set - {"url"}
+    return [
+        *(f"{name.upper()} is set and has no effect in this version" for name in changed),
+        *(f"TELEGRAM__WEBHOOK__{name.upper()} has no effect without TELEGRAM__WEBHOOK__URL" for name in sorted(idle)),
+    ]
 
 
 _UNHEEDED = (

@@ -6,6 +6,7 @@ import difflib
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -128,11 +129,27 @@ def _database_problems(settings: Settings) -> Iterator[str]:
         yield "DATABASE_URL must begin with sqlite: because only SQLite is supported; write sqlite:///data/familiar.db"
 
 
+def _webhook_problems(settings: Settings) -> Iterator[str]:
+    """What Telegram would refuse (Bot API, setWebhook), and what could not be listened on."""
+    webhook = settings.telegram.webhook
+    address = urlsplit(webhook.url or "")
+    allowed = ("https", "http") if settings.telegram.base_url else ("https",)  # a server of one's own takes both
+    if webhook.url and (address.scheme not in allowed or not address.netloc):
+        yield "TELEGRAM__WEBHOOK__URL must be a whole address that begins with https://"
+    if webhook.path is not None and not webhook.path.startswith("/"):
+        yield "TELEGRAM__WEBHOOK__PATH must begin with a slash"
+    if webhook.secret_token and not _SECRET.fullmatch(webhook.secret_token.get_secret_value()):
+        yield "TELEGRAM__WEBHOOK__SECRET_TOKEN may hold A-Z, a-z, 0-9, _ and -, at most 256 of them"
+
+
+_SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
+
 CHECKS: tuple[tuple[Callable[[Settings], Iterator[str]], frozenset[str]], ...] = (
     (_profile_problems, frozenset({"profiles"})),
     (_budget_problems, frozenset({"context_tokens", "max_output_tokens", "reserve_ratio", "trim_threshold_ratio"})),
     (_provider_problems, frozenset({"providers", "model"})),
     (_database_problems, frozenset({"database_url"})),
+    (_webhook_problems, frozenset({"telegram"})),
     (access_problems, frozenset({"access"})),
 )
 """What only the whole can tell, and the settings that must be sound for it to be told."""

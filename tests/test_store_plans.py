@@ -12,7 +12,7 @@ from sqlalchemy import event, insert
 
 from bot.chat import InboundKind, Quote
 from bot.store import messages as heard
-from bot.store import replies, sessions, window
+from bot.store import privacy, replies, sessions, window
 from bot.store.database import Database, Tx
 from bot.store.tables import messages
 from bot.testing import NOW, make_channel, make_inbound
@@ -21,7 +21,7 @@ from tests.stories import Story, tool_round
 A_WALK = 50
 """Hundreds of steps; to walk through 5,000 messages takes at least three times that."""
 
-FEW = ("ix_message_unanswered", "ix_message_sending")
+FEW = ("ix_message_unanswered", "ix_message_sending", "ix_message_in_privacy")
 """Indexes that may be walked: they hold only what waits for something."""
 
 Work = Callable[[Tx, Story], object]
@@ -83,6 +83,7 @@ def ask(tx: Tx, story: Story) -> object:
 
 def recover(tx: Tx, _story: Story) -> object:
     replies.mark_interrupted(tx)
+    privacy.forget_answered(tx)
     return heard.unanswered(tx, NOW, timedelta(minutes=15)), replies.close_expired(tx, NOW, timedelta(minutes=15))
 
 
@@ -118,7 +119,12 @@ def delete(tx: Tx, story: Story) -> None:
         heard.delete(tx, story.session, gone, heard.find(tx, story.session, message_id))
 
 
-EVERYTHING = [delete, ask, recover, settings, read, count, look_back, take_back]
+def settle(tx: Tx, story: Story) -> None:
+    story.answer("answered", story.say("asked", addressed=True))
+    privacy.forget_asked(tx, story.say("anything"))
+
+
+EVERYTHING = [settle, delete, ask, recover, settings, read, count, look_back, take_back]
 
 
 @pytest.mark.parametrize("work", EVERYTHING)
@@ -128,7 +134,7 @@ async def test_no_statement_walks_the_messages_or_sorts_them(db: Database, work:
     assert "USE TEMP B-TREE FOR ORDER BY" not in plan
 
 
-@pytest.mark.parametrize("work", [ask, recover, look_back, take_back, delete])
+@pytest.mark.parametrize("work", [settle, ask, recover, look_back, take_back, delete])
 @pytest.mark.parametrize("past", [{}, {"addressed": True, "answered_by": 1}], ids=["overheard", "answered"])
 async def test_a_long_past_costs_nothing(db: Database, work: Work, past: dict[str, Any]) -> None:
     def act(tx: Tx) -> tuple[int, int]:

@@ -101,7 +101,7 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "author_is_bot": inbound.author.is_bot,
     }
     if new.kind is MessageKind.SAID and not session.channel.is_dm:
-        values["author_name"] = name_in_lines(tx, session.id, inbound.author)
+        values["author_name"] = name_in_lines(tx, session.id, inbound.author.key, inbound.author.name)
     tx.execute(_INSERT, values)
     if is_kept:
         record_images(tx, session.id, message_id, inbound.attachments)

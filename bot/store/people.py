@@ -8,7 +8,6 @@ from datetime import datetime
 
 from sqlalchemy import bindparam, delete, insert, select, update
 
-from bot.chat import Author
 from bot.store.database import Tx
 from bot.store.tables import messages, namings, people
 
@@ -36,18 +35,18 @@ def set_privacy(tx: Tx, author_key: str, since: datetime | None) -> bool:
     return True
 
 
-def name_in_lines(tx: Tx, session_id: int, author: Author) -> str:
+def name_in_lines(tx: Tx, session_id: int, author_key: str, name: str) -> str:
     """What somebody is called in a session where several speak: their name, with a number behind it if somebody else
     had it there first. It stays theirs, so that lines written once never change.
     """
-    name = " ".join(author.name.translate(_LINE_MARKS).split()) or author.id
+    name = " ".join(name.translate(_LINE_MARKS).split()) or "?"
     for number in itertools.count(1):
         called = name if number == 1 else f"{name} ({number})"
         place = {"session_id": session_id, "name": unicodedata.normalize("NFKC", called).casefold()}
         holder = tx.execute(_HOLDER, place).scalar()
         if holder is None:
-            tx.execute(insert(namings).values(**place, author_key=author.key))
-        if holder in (None, author.key):
+            tx.execute(insert(namings).values(**place, author_key=author_key))
+        if holder in (None, author_key):
             return called
     raise AssertionError  # numbers do not end
 

@@ -12,6 +12,7 @@ from bot.store import conversations
 from bot.store.database import Tx
 from bot.store.images import forget_images, record_images
 from bot.store.messages import NewMessage
+from bot.store.people import name_in_lines
 from bot.store.sessions import SessionRow
 from bot.store.tables import ADDRESSED, messages
 
@@ -57,7 +58,7 @@ def take_over(tx: Tx, session: SessionRow, original: Original, inbound: Inbound,
     """Let a row be the message as it stands there now. Its author stays who wrote it, under the new name."""
     changed = {
         "platform_message_id": inbound.message_id,
-        "author_name": inbound.author.name,
+        "author_name": name_in_lines(tx, session.id, original.author_key, inbound.author.name),
         "text": new.text,
         "words": len(inbound.text),
         "tokens": new.tokens,

@@ -45,6 +45,6 @@ def forget_words(tx: Tx, message_id: int) -> None:
 
 def forget_answered(tx: Tx) -> None:
     """At a start: forget what was being answered when the process ended."""
-    answered = select(messages.c.answered_by).where(IN_PRIVACY, messages.c.answered_by.is_not(None)).distinct()
-    for reply_id in tx.execute(answered).scalars().all():
+    asked = select(messages.c.answered_by).where(IN_PRIVACY)  # by its own index: few rows, most of them answered
+    for reply_id in {*tx.execute(asked).scalars()} - {None}:
         forget_asked(tx, reply_id)

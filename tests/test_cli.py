@@ -67,6 +67,15 @@ def test_a_closed_stream_ends_nothing_with_a_traceback(tmp_path: Path, line: str
     assert done.returncode == 0
 
 
+def test_a_line_that_cannot_be_understood_is_told_once_and_in_our_words(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("MODEL gpt-5\n", encoding="utf-8")
+    done = familiar(tmp_path, "familiar db check")
+    assert (done.returncode, done.stdout) == (1, "")
+    first, *rest = done.stderr.splitlines()
+    assert first == f"These settings need your attention (read from the environment and {tmp_path / '.env'}):"
+    assert rest == ["  - .env line 1 cannot be understood; write NAME=value, quotes in pairs, # before a remark"]
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has a device that is always full")
 def test_output_that_a_full_disk_refuses_is_no_success(tmp_path: Path) -> None:
     done = familiar(tmp_path, "familiar --version > /dev/full")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
 from dotenv.parser import parse_stream
+
+logging.getLogger("dotenv").addHandler(logging.NullHandler())  # what it would print is told here in a sentence
 
 ENCODING = "utf-8-sig"
 """Editors on Windows begin a file with a byte order mark."""

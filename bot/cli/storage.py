@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sqlalchemy.engine import make_url
-
 from bot.chat import Finding, Severity
 from bot.settings import Settings
 from bot.store import schema
-from bot.store.database import DatabaseUnusable, database_file
+from bot.store.database import DatabaseUnusable
 from bot.store.lock import holder_of
-from bot.store.mounts import shared_file_system
+from bot.store.mounts import shared_below
 from bot.store.schema import SchemaState
 from bot.store.trial import try_writing
 
@@ -46,8 +44,7 @@ def storage_findings(settings: Settings) -> Iterator[Finding]:
 
 def shared_storage(settings: Settings) -> str | None:
     """What is wrong with the file system below the database, if it is one over a network or from a host (S03)."""
-    database = database_file(make_url(settings.sqlite_url))
-    kind = shared_file_system(database) if database else None
+    kind = shared_below(settings.sqlite_url)
     return f"it lies on a shared file system ({kind}), where SQLite's locks fail and data is lost" if kind else None
 
 

@@ -6,6 +6,10 @@ import re
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
+from sqlalchemy.engine import make_url
+
+from bot.store.database import database_file
+
 MOUNT_TABLE = Path("/proc/mounts")
 
 SHARED = frozenset(
@@ -18,6 +22,12 @@ SHARED = frozenset(
     }
 )
 """Types as the kernel names them."""
+
+
+def shared_below(url: str) -> str | None:
+    """The type of the shared file system that a database lies on, if it lies on one."""
+    database = database_file(make_url(url))
+    return shared_file_system(database) if database else None
 
 
 def shared_file_system(path: Path) -> str | None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bot.llm.answer import Answer
 from bot.llm.model import (
     Finish,
     ModelError,
@@ -289,3 +290,19 @@ print((psutil.Process().memory_info().rss - before) // 1024)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert int(done.stdout) < 4_096
+
+
+@pytest.mark.parametrize(
+    ("pieces", "text"),
+    [
+        (["a\ud83d", "\ude00b"], "a😀b"),
+        (["\ud83d\ude00"], "😀"),
+        (["a\ude00b"], "a�b"),
+        (["a\ud83d", "b"], "a�b"),
+        (["a\ud83d"], "a"),
+    ],
+)
+def test_a_character_that_comes_in_halves_is_whole_again(pieces: list[str], text: str) -> None:
+    answer = Answer()
+    shown = "".join(answer.take(one) for one in (*said(*pieces), chunk({}, finish="stop"))) + answer.end()
+    assert shown == answer.completion(first_token_ms=0, total_ms=0).text == text

@@ -64,6 +64,8 @@ class Answer:
         self._by_index: dict[int, _Call] = {}
         self._usage: Usage | None = None
         self._refused = False
+        self._half = ""
+        """The first half of a character beyond 16 bits, whose second half is still to come."""
 
     def take(self, chunk: object) -> str:
         """Take one chunk (or a whole answer that was not streamed) and return the text that it makes visible.
@@ -94,7 +96,7 @@ class Answer:
             text=self.speech.text,
             finish=self._finish(bool(calls)),
             tool_calls=calls,
-            reasoning="\n".join(filter(None, ("".join(self._thoughts).strip(), self.speech.reasoning))),
+            reasoning="\n".join(filter(None, (sound("".join(self._thoughts)).strip(), self.speech.reasoning))),
             usage=self._usage,
             first_token_ms=first_token_ms,
             total_ms=total_ms,
@@ -107,7 +109,7 @@ class Answer:
         for call in filter(attrgetter("name"), self._calls):
             call_id = call.id if call.id and call.id not in calls else _new_id()
             extra = json.dumps(call.extra) if call.extra else ""
-            calls[call_id] = ToolCall(id=call_id, name=call.name, arguments="".join(call.arguments), extra=extra)
+            calls[call_id] = ToolCall(id=call_id, name=call.name, arguments=sound("".join(call.arguments)), extra=extra)
         return tuple(calls.values())
 
     def _finish(self, has_calls: bool) -> Finish:
@@ -125,7 +127,7 @@ class Answer:
             kind = reason.lower().partition(":")[0]  # "content_filter: PROHIBITED_CONTENT"
             if kind == "error":
                 raise BrokenAnswer("the server ended the answer with an error")
-            self.finish = _FINISHES.get(kind, Finish.INCOMPLETE)
+            self.finish = _FINISHES.get(kind, Finish.STOP)  # an unknown word is still a deliberate end
 
     def _hear(self, delta: Json) -> str:
         visible: list[str] = []
@@ -140,11 +142,18 @@ class Answer:
                 self._think(text, visible)
             else:
                 self.has_begun = True
-                visible.append(self.speech.feed(text))
+                visible.append(self.speech.feed(self._whole_characters(text)))
         for call in delta.get("tool_calls") or ():
             self._call(call)
         self._refused |= bool(delta.get("refusal"))
         return "".join(visible)
+
+    def _whole_characters(self, text: str) -> str:
+        """Text without halves of characters: some servers escape an emoji as two halves and cut between them."""
+        text = self._half + text
+        is_half = "\ud800" <= text[-1] <= "\udbff"
+        self._half, text = (text[-1], text[:-1]) if is_half else ("", text)
+        return sound(text)
 
     def _think(self, thought: str, visible: list[str]) -> None:
         self.has_begun = True
@@ -186,6 +195,15 @@ class Answer:
                 output_tokens=_tokens(usage, "completion_tokens"),
                 reasoning_tokens=_tokens(output, "reasoning_tokens"),
             )
+
+
+def sound(text: str) -> str:
+    """A text that every store takes: halves of characters joined, those without their other half replaced."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
 
 
 def _new_id() -> str:

@@ -47,8 +47,9 @@ async def test_in_a_dm_everybody_manages(scene: Scene) -> None:
 
 
 async def test_the_doctor_finds_a_healthy_bot_healthy(emulator: DiscordEmulator) -> None:
+    emulator.world.create_guild("Lab")
     findings = await make_adapter(emulator, Tasks()).check()
-    assert [finding.severity for finding in findings] == [Severity.OK] * 4
+    assert [finding.severity for finding in findings] == [Severity.OK] * 5
     assert "scope=bot+applications.commands" in findings[0].message
 
 
@@ -67,6 +68,22 @@ async def test_the_doctor_names_a_missing_intent_and_where_to_switch_it_on() -> 
         finding = findings["discord: message content intent"]
         assert finding.severity is Severity.FAULT
         assert "Privileged Gateway Intents" in finding.remedy
+
+
+async def test_the_doctor_names_the_servers_in_which_rights_are_missing(emulator: DiscordEmulator) -> None:
+    emulator.world.create_guild("Lab")
+    poor = emulator.world.create_guild("Poor")
+    for role in emulator.world.backend.guilds[poor.id].roles.values():
+        role.permissions &= ~discord.Permissions(administrator=True, manage_webhooks=True).value
+    findings = await make_adapter(emulator, Tasks()).check()
+    (finding,) = [finding for finding in findings if finding.severity is not Severity.OK]
+    assert (finding.severity, finding.subject) == (Severity.WARNING, "discord: server Poor")
+    assert "Manage Webhooks" in finding.message
+
+
+async def test_the_doctor_says_that_the_bot_is_in_no_server_yet(emulator: DiscordEmulator) -> None:
+    findings = {finding.subject: finding for finding in await make_adapter(emulator, Tasks()).check()}
+    assert findings["discord: servers"].severity is Severity.WARNING
 
 
 async def test_the_doctor_names_an_endpoint_that_takes_the_commands_away(emulator: DiscordEmulator) -> None:

@@ -180,6 +180,13 @@ async def test_a_reply_quotes_what_it_answers_and_knows_our_words(lab: Lab) -> N
     assert not inbound.mentions_me
 
 
+async def test_a_reply_tells_who_wrote_what_it_quotes(lab: Lab) -> None:
+    first = await lab.alice.send(lab.channel, "mine")
+    quote = lab.hear(await lab.alice.send(lab.channel, "still mine", reply_to=first)).reply_to
+    assert quote is not None
+    assert quote.author_key == f"discord:{lab.alice.id}"
+
+
 def test_D06_notices_of_discord_itself_are_not_heard(lab: Lab) -> None:
     notice = lab.guild.create_system_message(lab.channel, MessageType.NEW_MEMBER, author=lab.alice)
     assert to_inbound(notice, lab.me) is None

@@ -68,7 +68,7 @@ def test_an_answer_in_a_topic_keeps_its_quote(telegram: TelegramEmulator, alice:
     first = telegram.say(alice, forum, "first", topic=topic)
     quote = heard(telegram.say(alice, forum, "second", topic=topic, reply_to=first)).reply_to
     assert quote is not None
-    assert quote.text == "first"
+    assert (quote.text, quote.author_key) == ("first", f"telegram:{alice.id}")
 
 
 @pytest.mark.parametrize("fields", [{}, {"message_thread_id": 1, "is_topic_message": True}, {"message_thread_id": 1}])

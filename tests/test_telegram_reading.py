@@ -134,6 +134,19 @@ def test_a_reply_to_a_message_elsewhere_names_its_author(telegram: TelegramEmula
     ).reply_to
     assert quote is not None
     assert (quote.author_name, quote.text, quote.is_mine) == ("Zoe", "all done", False)
+    assert quote.author_key is None
+
+
+@pytest.mark.parametrize("kind", ["chat", "channel"])
+def test_T11_a_quote_from_elsewhere_tells_which_chat_spoke_for_itself(
+    telegram: TelegramEmulator, alice: User, group: Chat, kind: str
+) -> None:
+    news = telegram.group("News", kind="channel" if kind == "channel" else "supergroup")
+    chat = {"chat": news.as_json(), "message_id": 5} if kind == "channel" else {"sender_chat": news.as_json()}
+    external = {"origin": {"type": kind, "date": 1, **chat}}
+    quote = heard(telegram.say(alice, group, "so?", external_reply=external)).reply_to
+    assert quote is not None
+    assert (quote.author_name, quote.author_key) == ("News", f"telegram:{news.id}")
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import pytest
 
 from bot.store.database import DatabaseUnusable
 from bot.store.lock import AlreadyServed, held_alone, holder_of
+from tests.unprivileged import ordinary_user
 
 HOLD = """
 import sys
@@ -60,3 +61,15 @@ def test_a_folder_that_takes_no_file_is_told_with_the_remedy(tmp_path: Path) -> 
         held_alone(f"sqlite:///{tmp_path / 'file' / 'familiar.db'}"),
     ):
         pass
+
+
+def test_who_cannot_see_the_lock_is_told_of_nobody() -> None:
+    with ordinary_user() as folder:
+        url = f"sqlite:///{folder / 'familiar.db'}"
+        with held_alone(url):
+            assert holder_of(url) == os.getpid()
+        (folder / "familiar.db.lock").chmod(0)
+        assert holder_of(url) is None
+        folder.chmod(0)
+        assert holder_of(url) is None
+        folder.chmod(0o700)

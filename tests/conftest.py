@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from bot.app import App, build_app
@@ -24,6 +25,10 @@ from bot.store.database import Database
 from bot.testing import NOW, FakeAdapter, ScriptedModel, make_channel
 
 pytest.register_assert_rewrite("tests.conversations")
+
+# A busy machine draws examples slowly; that says nothing about our code.
+hypothesis.settings.register_profile("here", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("here")
 
 MakeApp = Callable[..., Awaitable[App]]
 

@@ -1,0 +1,105 @@
+"""What a request fills of the model's window, part by part. Values only; knows no turn and no store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import MappingProxyType
+
+
+class Bucket(StrEnum):
+    """How full a window is, in words for the log and for people."""
+
+    OK = "OK"
+    INFO = "INFO"
+    WARN = "WARN"
+    CRITICAL = "CRITICAL"
+
+
+BUCKETS = ((0.85, Bucket.CRITICAL), (0.7, Bucket.WARN), (0.5, Bucket.INFO))
+"""From which fill on each holds (`Bucket.OK` below all of them)."""
+
+PARTS = (
+    "system",
+    "persona",
+    "memory",
+    "recall",
+    "lore",
+    "platform",
+    "history",
+    "tool_results",
+    "tool_definitions",
+    "reserve",
+)
+"""The parts that every usage has, in the order they are told in; other sections follow by their names. `system` are the
+rules of operator and place, `persona` is the card with its examples and last word, `platform` the input convention,
+`reserve` the room for the answer.
+"""
+
+PART_OF_SECTION: Mapping[str, str] = {
+    "rules": "system",
+    "examples": "persona",
+    "post_history": "persona",
+}
+"""Which part a section counts to; every other section is a part of its own name."""
+
+
+class PrefixBreak(StrEnum):
+    """Why a request does not begin with what its predecessor was (DESIGN 7): the provider's cache is lost from there."""
+
+    COMPACTION = "compaction"
+    MEMORY = "memory"
+    """Somebody changed what is remembered."""
+    EDIT = "edit"
+    """A message in the window was edited, deleted, erased, undone or is answered anew."""
+    CARD = "card"
+    OVERRIDE = "override"
+    """Another model, another setting."""
+    TOOLS = "tools"
+    PRUNING = "pruning"
+    SECTION = "section"
+    """An extension's stable section wrote something else."""
+    UNKNOWN = "unknown"
+    """None of the allowed ones: a fault of ours."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PromptUsage:
+    """What one request fills, in the model's own tokens as far as they are known. The parts sum to `used`."""
+
+    window: int
+    max_tokens: int
+    """The longest answer, which is kept free."""
+    budget: int
+    """What a prompt may fill: the window without that and without the safety margin."""
+    parts: Mapping[str, int]
+    messages: int = 0
+    """Messages of the history in it."""
+    dropped: int = 0
+    """Messages of the history that had no room; they stay in the store."""
+    prefix_break: PrefixBreak | None = None
+    baseline: int = 0
+    """`used` when it was first measured after the newest compaction: the rest has come since."""
+    used: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Sum up once; everything reads it."""
+        object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
+        object.__setattr__(self, "used", sum(self.parts.values()))
+
+    @property
+    def ratio(self) -> float:
+        """How full the window is, 0 to 1 and more."""
+        return self.used / self.window
+
+    @property
+    def bucket(self) -> Bucket:
+        """The same in a word."""
+        return next((bucket for least, bucket in BUCKETS if self.ratio >= least), Bucket.OK)
+
+    def as_json(self) -> str:
+        """As the ledger keeps it."""
+        figures = {name: getattr(self, name) for name in ("window", "max_tokens", "budget", "used", "messages")}
+        return json.dumps({**figures, "dropped": self.dropped, "baseline": self.baseline, "parts": dict(self.parts)})

@@ -126,6 +126,10 @@ class ConsoleAdapter:
         """Every line is for the bot."""
         return True
 
+    def link(self, channel: ChannelRef, message_id: str) -> str | None:
+        """What stands in a terminal has no address."""
+        return None
+
     async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """A terminal needs no login."""
         return (Finding(severity=Severity.OK, subject=PLATFORM, message="needs no set-up"),)

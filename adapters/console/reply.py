@@ -91,7 +91,9 @@ class ConsoleReply:
                 await self._surface.grow(self, text)
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
-        """Show the final text; nothing for a blank one (D12)."""
+        """Show the final text, and what a file would hold; nothing for a blank one (D12)."""
+        if outbound.file:
+            outbound = replace(outbound, text=f"{outbound.text}\n\n{outbound.file.text}", file=None)
         return await self._end(outbound)
 
     async def fail(self, outbound: Outbound) -> tuple[SentPart, ...]:

@@ -162,6 +162,11 @@ class DiscordAdapter:
         """Whether messages come with their text where they do not mention us (D11)."""
         return self._connection.client.intents.message_content
 
+    def link(self, channel: ChannelRef, message_id: str) -> str | None:
+        """The address that "Copy Message Link" gives."""
+        place = "@me" if channel.is_dm else channel.place
+        return f"https://discord.com/channels/{place}/{spot_id(channel)}/{message_id}" if message_id.isdigit() else None
+
     async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """Look at login, intents and gateway by real calls, whether or not `run` is under way."""
         point_library_at(*self._addresses)

@@ -25,7 +25,7 @@ from adapters.discord.refusals import Refusals
 from adapters.markup import to_discord
 from adapters.pacing import PacedReply, Refused, Uncertain, Unreachable, Wait
 from adapters.split import split, utf16_length
-from bot.chat import BeforeSend, ChannelRef, Outbound, PartShown, SentPart
+from bot.chat import BeforeSend, ChannelRef, Outbound, OutFile, PartShown, SentPart
 
 log = structlog.get_logger(__name__)
 
@@ -83,11 +83,21 @@ class DiscordTransport:
         parts = [Part(text=text, private=outbound.private) for text in texts]
         if parts and final:
             parts[-1] = replace(parts[-1], buttons=outbound.buttons)
+            if outbound.file:
+                parts[-1] = self._with_file(parts[-1], outbound.file)
         if final and len(parts) > self._max_parts:
             instead = tuple(parts[self._max_parts - 1 :])
-            last = replace(instead[0], buttons=outbound.buttons, whole=outbound.text, instead=instead)
+            last = replace(
+                instead[0], buttons=outbound.buttons, whole=outbound.text, file=outbound.file, instead=instead
+            )
             return [*parts[: self._max_parts - 1], last]
         return parts[: self._max_parts]
+
+    def _with_file(self, part: Part, file: OutFile) -> Part:
+        """A message with a file; without the right to attach one, its text goes in messages of their own (T15)."""
+        texts = split(file.text, MESSAGE_LENGTH, length=utf16_length)
+        shown = (Part(text=text, private=part.private) for text in texts if text.strip())
+        return replace(part, file=file, instead=(part, *shown))
 
     async def send(self, part: Part, ordinal: int) -> str:
         """Send a message, or complete the deferred answer with it."""

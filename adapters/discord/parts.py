@@ -10,7 +10,7 @@ import discord
 from discord.ui import Button as UiButton
 from discord.ui import View
 
-from bot.chat import Button
+from bot.chat import Button, OutFile
 
 REST_FILE = "answer.md"
 """The whole answer, where it needs more messages than are allowed."""
@@ -24,11 +24,14 @@ ROWS = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """One Discord message of an answer; only the last one has buttons, and the whole answer as a file if it is cut."""
+    """One Discord message of an answer; only the last one has buttons, its file, and the whole answer as one if it is
+    cut.
+    """
 
     text: str
     buttons: tuple[tuple[Button, ...], ...] = ()
     whole: str = ""
+    file: OutFile | None = None
     private: bool = False
     instead: tuple[Part, ...] = ()
     """The same and what is in the file alone, as messages for where no files are allowed (T15)."""
@@ -39,8 +42,8 @@ def posted(part: Part) -> dict[str, Any]:
     fields: dict[str, Any] = {"content": part.text}
     if part.buttons:
         fields["view"] = _view(part.buttons)
-    if part.whole:
-        fields["file"] = _file(part.whole)
+    if files := _files(part):
+        fields["files"] = files
     return fields
 
 
@@ -49,12 +52,13 @@ def edited(part: Part) -> dict[str, Any]:
     return {
         "content": part.text,
         "view": _view(part.buttons) if part.buttons else None,
-        "attachments": [_file(part.whole)] if part.whole else [],
+        "attachments": _files(part),
     }
 
 
-def _file(text: str) -> discord.File:
-    return discord.File(io.BytesIO(text.encode()), REST_FILE)
+def _files(part: Part) -> list[discord.File]:
+    rest = OutFile(name=REST_FILE, text=part.whole) if part.whole else None
+    return [discord.File(io.BytesIO(file.text.encode()), file.name) for file in (rest, part.file) if file]
 
 
 def _view(rows: tuple[tuple[Button, ...], ...]) -> View:

@@ -21,7 +21,7 @@ from adapters.telegram.hearing import Hearing
 from adapters.telegram.inbound import Pressed
 from adapters.telegram.lanes import Spawn
 from adapters.telegram.options import TelegramOptions, WebhookOptions
-from adapters.telegram.outbound import TelegramTransport
+from adapters.telegram.outbound import TelegramTransport, message_link
 from adapters.telegram.outbox import Outbox
 from adapters.telegram.people import PLATFORM
 from adapters.telegram.polling import ALLOWED_UPDATES, Poller
@@ -178,6 +178,10 @@ class TelegramAdapter:
         if self._me is None or self._me.can_read_all_group_messages:
             return True
         return await self._rights.may_manage(channel, str(self._me.id))
+
+    def link(self, channel: ChannelRef, message_id: str) -> str | None:
+        """The address that "Copy Message Link" gives its members in a supergroup; other chats have none."""
+        return message_link(channel, message_id)
 
     async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """Look at login, webhook and privacy mode by real calls, whether or not `run` is under way."""

@@ -37,17 +37,20 @@ MESSAGE_LENGTH = 4096
 """UTF-16 units of a message's text after entities parsing (Bot API, sendMessage; T05)."""
 REST_FILE = "answer.md"
 """The whole answer, where it needs more messages than are allowed."""
+SUPERGROUP = "-100"
+"""What the id of a supergroup begins with (Bot API, dialog ids)."""
 NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """One Telegram message of an answer: text, or the whole answer as a file."""
+    """One Telegram message of an answer: text, or a file, which by itself is the whole answer."""
 
     text: str = ""
     entities: tuple[MessageEntity, ...] = ()
     keyboard: InlineKeyboardMarkup | None = None
     file: bytes = b""
+    file_name: str = REST_FILE
     instead: tuple[Part, ...] = ()
     """What of the answer is in the file alone, as messages for where no files are allowed (T15)."""
 
@@ -97,6 +100,10 @@ class TelegramTransport:
         parts, rest = texts[: self._max_parts], tuple(texts[self._max_parts :])
         if rest:
             parts.append(Part(file=answer.encode(), keyboard=keyboard, instead=rest))
+        if outbound.file:
+            content = _sound(outbound.file.text)
+            shown = tuple(_to_part(piece) for piece in split_entities(FormattedText(text=content), MESSAGE_LENGTH))
+            parts.append(Part(file=content.encode(), file_name=outbound.file.name, instead=shown))
         return parts
 
     async def send(self, part: Part, ordinal: int) -> str:
@@ -174,7 +181,7 @@ class TelegramTransport:
             "reply_markup": part.keyboard,
         }
         if part.file:
-            return await self._bot.send_document(chat_id, part.file, filename=REST_FILE, **attached)
+            return await self._bot.send_document(chat_id, part.file, filename=part.file_name, **attached)
         return await self._bot.send_message(
             chat_id, part.text, entities=part.entities or None, link_preview_options=NO_PREVIEW, **attached
         )
@@ -205,6 +212,13 @@ class TelegramTransport:
             if not (part.entities and is_unparsable(refusal)):
                 raise
             await self._sketch(chat_id, replace(part, entities=()))
+
+
+def message_link(channel: ChannelRef, message_id: str) -> str | None:
+    """Address of a message of a supergroup, whose id is "-100" and the number that links have."""
+    if channel.is_dm or not channel.place.startswith(SUPERGROUP) or not message_id.isdigit():
+        return None
+    return "/".join(filter(None, ("https://t.me/c", channel.place[len(SUPERGROUP) :], channel.thread, message_id)))
 
 
 def _sound(text: str) -> str:

@@ -26,6 +26,10 @@ class Platforms(dict[str, Adapter]):
         """Whether all that is said in a group reaches us (T18)."""
         return await self[channel.platform].hears_everything(channel)
 
+    def link(self, channel: ChannelRef, message_id: str) -> str | None:
+        """Address of a message."""
+        return self[channel.platform].link(channel, message_id)
+
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours."""
         await self[channel.platform].delete(channel, message_ids)

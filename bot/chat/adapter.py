@@ -82,6 +82,9 @@ class Adapter(Protocol):
     async def hears_everything(self, channel: ChannelRef) -> bool:
         """Whether all that is said in a group reaches us, or only what is meant for the bot (T18)."""
 
+    def link(self, channel: ChannelRef, message_id: str) -> str | None:
+        """Address that takes people of this channel to one of its messages; `None` where there is none."""
+
     async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """Look at login, rights and platform settings by real calls, for `familiar doctor`. `is_served` says that a
         process of ours runs on the same data, so that nothing may disturb it.

@@ -18,11 +18,21 @@ class Button:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class OutFile:
+    """A text file of ours."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Outbound:
-    """One message from us: Markdown text, and rows of buttons under its last part."""
+    """One message from us: Markdown text, and rows of buttons and a file under its last part."""
 
     text: str
     buttons: tuple[tuple[Button, ...], ...] = ()
+    file: OutFile | None = None
+    """Where no file can be sent, its text is shown after the message."""
     private: bool = False
     """Whether it concerns the asker alone, as a refusal does. Others are spared it where the platform can do that."""
 

@@ -104,6 +104,10 @@ class FakeAdapter:
         """What the test says."""
         return self.hears_all
 
+    def link(self, channel: ChannelRef, message_id: str) -> str | None:
+        """An address in channels; DMs have none."""
+        return None if channel.is_dm else f"https://fake.example/{channel.place}/{channel.channel}/{message_id}"
+
     async def check(self, *, is_served: bool = False) -> Sequence[Finding]:
         """Nothing to find."""
         return ()

@@ -161,6 +161,9 @@ class PlayedAdapter:
     async def hears_everything(self, channel: ChannelRef) -> bool:
         return True
 
+    def link(self, channel: ChannelRef, message_id: str) -> str | None:
+        return None
+
     async def check(self) -> Sequence[Finding]:
         return ()
 

@@ -1,0 +1,85 @@
+"""Files that we send, and addresses of messages: on every platform, or what stands in their place."""
+
+from __future__ import annotations
+
+import pytest
+
+from adapters.console.adapter import ConsoleAdapter
+from adapters.discord.adapter import DiscordAdapter
+from adapters.discord.outbound import DiscordTransport
+from adapters.discord.parts import edited, posted
+from adapters.discord.refusals import Refusals
+from adapters.telegram.outbound import message_link
+from bot.chat import ChannelRef, Outbound, OutFile, Visibility
+
+NOTES = Outbound(text="Here are the notes.", file=OutFile(name="memory.md", text="# Notes\n" + "much to say\n" * 400))
+
+
+def spot(platform: str, place: str, **more: str) -> ChannelRef:
+    return ChannelRef(platform=platform, place=place, visibility=Visibility.PUBLIC, **more)
+
+
+async def _never() -> None:
+    raise AssertionError
+
+
+def discord_transport(max_parts: int = 5) -> DiscordTransport:
+    return DiscordTransport(
+        _never,  # type: ignore[arg-type]  # nothing is sent
+        spot("discord", "1", channel="2"),
+        reply_to=None,
+        handle=None,
+        max_parts=max_parts,
+        refusals=Refusals(),
+    )
+
+
+def test_discord_sends_a_file_with_the_last_message_and_its_text_where_it_may_not() -> None:
+    part = discord_transport().render(NOTES, final=True)[-1]
+    assert part.text == "Here are the notes."
+    for fields, name in ((posted(part), "files"), (edited(part), "attachments")):
+        assert [file.filename for file in fields[name]] == ["memory.md"]
+        assert fields[name][0].fp.read().decode().startswith("# Notes\nmuch to say\n")
+    assert part.instead[0].text == "Here are the notes."
+    assert part.instead[0].file is None
+    assert "".join(each.text for each in part.instead).count("much to say") == 400
+
+
+def test_discord_sends_the_file_beside_the_rest_of_a_long_answer() -> None:
+    long = Outbound(text="word " * 1_000, file=NOTES.file)
+    part = discord_transport(max_parts=1).render(long, final=True)[-1]
+    assert [file.filename for file in posted(part)["files"]] == ["answer.md", "memory.md"]
+    assert "files" not in posted(discord_transport().render(Outbound(text="hello"), final=True)[-1])
+
+
+@pytest.mark.parametrize(
+    ("channel", "message_id", "address"),
+    [
+        (spot("discord", "11", channel="22"), "33", "https://discord.com/channels/11/22/33"),
+        (spot("discord", "11", channel="22", thread="44"), "33", "https://discord.com/channels/11/44/33"),
+        (ChannelRef(platform="discord", place="55"), "33", "https://discord.com/channels/@me/55/33"),
+        (spot("discord", "11", channel="22"), "migrated:5", None),
+    ],
+)
+def test_discord_messages_have_addresses_everywhere(channel: ChannelRef, message_id: str, address: str | None) -> None:
+    assert DiscordAdapter.link(None, channel, message_id) == address  # type: ignore[arg-type]  # needs nothing of it
+
+
+@pytest.mark.parametrize(
+    ("channel", "message_id", "address"),
+    [
+        (spot("telegram", "-1001234"), "7", "https://t.me/c/1234/7"),
+        (spot("telegram", "-1001234", thread="5"), "7", "https://t.me/c/1234/5/7"),
+        (spot("telegram", "-1234"), "7", None),
+        (ChannelRef(platform="telegram", place="42"), "7", None),
+        (spot("telegram", "-1001234"), "migrated:5", None),
+    ],
+)
+def test_telegram_messages_have_addresses_in_supergroups(
+    channel: ChannelRef, message_id: str, address: str | None
+) -> None:
+    assert message_link(channel, message_id) == address
+
+
+def test_a_terminal_has_no_addresses() -> None:
+    assert ConsoleAdapter.link(None, spot("terminal", "local"), "7") is None  # type: ignore[arg-type]  # the same

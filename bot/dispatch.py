@@ -32,8 +32,8 @@ class Interruption(StrEnum):
     """A further fragment of the burst came before anything was shown."""
     STOP = "stop"
     """Somebody said /stop: what was shown stays, marked as cut."""
-    DELETED = "deleted"
-    """Its message was deleted before anything was shown (D08)."""
+    REPOSTED = "reposted"
+    """Its message was posted again elsewhere before anything was shown (D08); a turn of its own answers that."""
     RESET = "reset"
     """The conversation was closed: what was shown stays in it."""
     SHUTDOWN = "shutdown"
@@ -222,10 +222,10 @@ class Dispatcher:
         return True
 
     def withdraw(self, session_id: int, message_id: int) -> None:
-        """End the turn of a message that is gone, unless people have seen some of its answer."""
+        """End the turn of a message that now stands elsewhere (D08), unless people have seen some of its answer."""
         slot = self._slots.get(session_id)
         if slot is not None and slot.request.message_id == message_id and not slot.control.has_shown:
-            slot.control.interrupt(Interruption.DELETED)
+            slot.control.interrupt(Interruption.REPOSTED)
 
     def is_running(self, session_id: int) -> bool:
         """Whether a turn holds the slot of this session."""

@@ -13,7 +13,17 @@ from functools import partial
 
 import structlog
 
-from bot.chat import Adapter, AttachmentKind, Author, ChannelRef, CommandSpec, Inbound, InboundKind, Outbound
+from bot.chat import (
+    Adapter,
+    AttachmentKind,
+    Author,
+    ChannelRef,
+    CommandSpec,
+    Inbound,
+    InboundKind,
+    Outbound,
+    ReplyStream,
+)
 from bot.commands.command import Call, Desk
 from bot.commands.parse import Parsed, check_options, read_options
 from bot.dispatch import Dispatcher, TurnRequest
@@ -47,6 +57,7 @@ class _Heard:
     message_id: int
     author_key: str
     """Who is answered: of a message that was posted again (D08), whoever wrote it."""
+    is_repost: bool
     introduction: Introduction | None
     """What this first contact makes the bot tell here."""
     news: tuple[News, ...]
@@ -90,7 +101,9 @@ class Pipeline:
         session = sessions.open_session(tx, channel, now)
         settings = self.desk.resolver.resolve(channel.platform, sessions.load_overrides(tx, channel))
         persona_id = persona_id_for(self.desk.library, settings.values.persona)
-        conversation_id = conversations.ensure_conversation(tx, session, persona_id, now)
+        conversation_id = conversations.ensure_conversation(
+            tx, session, persona_id, now, settings.values.persona_switch
+        )
         return session, conversation_id, persona_id, conversations.next_position(tx)
 
     async def _deliver(self, inbound: Inbound) -> None:
@@ -98,7 +111,7 @@ class Pipeline:
             await self._migrate(inbound)
             return
         if inbound.kind is InboundKind.DELETE:  # from anybody: platforms do not say who deleted something
-            await self._forget(inbound)
+            await self.db.run(self._delete, inbound)
             return
         if not self.policy.admits(inbound.author, inbound.channel):
             await self._refuse(inbound)
@@ -118,6 +131,8 @@ class Pipeline:
         elif heard.verdict.addressed:
             for news in heard.news:
                 await self._tell_news(heard, news, inbound)
+            if heard.is_repost:
+                self.dispatcher.withdraw(heard.session.id, heard.message_id)
             self._request_turn(heard, inbound)
 
     async def _migrate(self, inbound: Inbound) -> None:
@@ -125,17 +140,10 @@ class Pipeline:
             moved = await self.db.run(sessions.migrate_place, inbound.channel, inbound.migrated_to)
             log.info("place.migrated", old=inbound.channel.place_key, new=inbound.migrated_to.place_key, moved=moved)
 
-    async def _forget(self, inbound: Inbound) -> None:
-        """Take a deleted message out of every later prompt, and its turn back while nobody has seen any of it (D08)."""
-        if (gone := await self.db.run(self._delete, inbound)) is not None:
-            self.dispatcher.withdraw(*gone)
-
-    def _delete(self, tx: Tx, inbound: Inbound) -> tuple[int, int] | None:
-        if (session := sessions.find_session(tx, inbound.channel)) is None:
-            return None
-        known = messages.find(tx, session, inbound.message_id)
-        messages.delete(tx, session, inbound, known)
-        return (session.id, known.id) if known else None
+    def _delete(self, tx: Tx, inbound: Inbound) -> None:
+        """Take a deleted message out of every later prompt; its answer, once begun, still comes (D05)."""
+        if (session := sessions.find_session(tx, inbound.channel)) is not None:
+            messages.delete(tx, session, inbound, messages.find(tx, session, inbound.message_id))
 
     async def _refuse(self, inbound: Inbound) -> None:
         """Tell somebody who asked for something, once a minute, that it is not for them; nothing is kept (X02)."""
@@ -164,7 +172,9 @@ class Pipeline:
         inbound = without_private_files(tx, inbound)
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
         persona_id = persona_id_for(self.desk.library, settings.values.persona)
-        conversation_id = conversations.ensure_conversation(tx, session, persona_id, now)
+        conversation_id = conversations.ensure_conversation(
+            tx, session, persona_id, now, settings.values.persona_switch
+        )
         original = reposts.find_original(tx, session, inbound) if inbound.may_be_repost else None
         verdict = (
             Verdict(addressed=original.is_waiting)
@@ -190,6 +200,7 @@ class Pipeline:
             message_id=message_id,
             author_key=original.author_key if original else inbound.author.key,
             introduction=introduction,
+            is_repost=original is not None,
             news=self.news.take(tx, session, settings, has_picture=_has_picture(inbound)) if verdict.addressed else (),
         )
 
@@ -242,6 +253,7 @@ class Pipeline:
                 locale=self._locale(heard, inbound),
                 now=self.now(),
                 answer=partial(self._say, inbound),
+                begin=partial(self._begin, inbound),
             )
             if not await self.desk.may_run(spec, call):
                 raise UserError("command-needs-rights")
@@ -281,11 +293,13 @@ class Pipeline:
 
     async def _say(self, inbound: Inbound, answer: Outbound) -> None:
         """Send an answer that is no reply of the persona: it reaches no prompt."""
+        await (await self._begin(inbound)).finish(answer)
+
+    async def _begin(self, inbound: Inbound) -> ReplyStream:
         reply_to = inbound.message_id if inbound.kind is InboundKind.MESSAGE and not inbound.channel.is_dm else None
-        stream = await self.adapters[inbound.channel.platform].open_reply(
+        return await self.adapters[inbound.channel.platform].open_reply(
             inbound.channel, reply_to=reply_to, handle=inbound.reply_handle
         )
-        await stream.finish(answer)
 
 
 def _has_picture(inbound: Inbound) -> bool:

@@ -7,8 +7,6 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
 
-from rich.console import Console
-
 from bot.app.personas import persona_problems
 from bot.app.platforms import configured_adapters
 from bot.chat import CommandMenu, Finding, Severity, ValueQuery
@@ -55,6 +53,8 @@ class _Report:
     def __init__(self, secrets: Sequence[str]) -> None:
         self.exit_code = 0
         self._mask = SecretMask(secrets)
+        from rich.console import Console  # 6 MB, which `familiar run` has no use for
+
         self._console = Console(highlight=False, soft_wrap=True)  # a wrapped address could not be opened
 
     def tell(self, finding: Finding) -> None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 
-from rich.markup import escape
-
 TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Characters that change the direction of what follows, so that a name could look like another one."""
 
@@ -17,6 +15,8 @@ def inert(text: str) -> str:
 
 def plain(text: str) -> str:
     """Text as rich must be given it: inert, and no mark-up in its square brackets."""
+    from rich.markup import escape  # 6 MB, which `familiar run` has no use for
+
     return escape(inert(text))
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.table import Column, Table
 
 from bot.chat import Finding, Severity
 from bot.cli.inert import inert, plain
@@ -26,6 +24,9 @@ from bot.personas.library import (
     warning,
 )
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
 app = typer.Typer(no_args_is_help=True, help="List, show and check persona cards.")
 
 _MARKS = {
@@ -39,12 +40,14 @@ _MARKS = {
 def list_personas() -> None:
     """List the personas that can be used."""
     library = PersonaLibrary()
+    from rich.table import Column, Table
+
     table = Table("id", "name", "language", Column("about", overflow="fold"), box=None)
     for persona in library.personas:
         mark = " (default)" if persona is library.default else ""
         row = (persona.id + mark, persona.name, persona.language, persona.card.creator_notes)
         table.add_row(*map(plain, row))
-    console = Console()
+    console = _console()
     console.print(table)
     _tell(console, library.findings)
 
@@ -66,7 +69,7 @@ def show_persona(name: Annotated[str, typer.Argument(help="Id or name of a perso
 
 
 def _show_card(persona: Persona) -> None:
-    console = Console()
+    console = _console()
     console.print(
         f"[bold]{plain(persona.name)}[/bold]  {plain(persona.id)}  [dim]{plain(str(persona.source_path))}[/dim]"
     )
@@ -86,7 +89,7 @@ def validate(
 ) -> None:
     """Check cards: exit code 1 if one cannot be used, 0 if all can, warnings or not."""
     findings = [finding for path in paths or [SHIPPED_FOLDER] for finding in _check(path)]
-    _tell(Console(), findings)
+    _tell(_console(), findings)
     if any(finding.severity is Severity.FAULT for finding in findings):
         raise typer.Exit(1)
 
@@ -117,6 +120,12 @@ def _check_file(path: Path) -> list[Finding]:
 
 def _usable(subject: str, name: str) -> Finding:
     return Finding(severity=Severity.OK, subject=subject, message=f"“{name}” can be used.")
+
+
+def _console() -> Console:
+    from rich.console import Console  # 6 MB, which `familiar run` has no use for
+
+    return Console()
 
 
 def _tell(console: Console, findings: Iterable[Finding]) -> None:

@@ -9,14 +9,16 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
-from bot.llm.model import Completion, Finish, Model, ModelMessage, ModelRequest, Role, TextDelta, ToolCall
+from bot.llm.model import Completion, Finish, Model, ModelRequest, TextDelta, ToolCall, ToolSpec
 from bot.llm.stream import clean_reply, reply_filter
-from bot.prompt.build import Prompt
+from bot.prompt.build import Prompt, PromptBuilder
+from bot.prompt.messages import ToolExchange
+from bot.prompt.usage import PromptUsage
 from bot.tools import Tool
 from bot.tools.tool import ToolError
 from bot.turn import Turn
@@ -30,14 +32,6 @@ Show = Callable[[str], Awaitable[None]]
 """Receives the whole visible text so far, each time it has grown."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ToolExchange:
-    """One round of tools: what the model called, and the result of each call in order."""
-
-    calls: tuple[ToolCall, ...]
-    results: tuple[str, ...]
-
-
 @dataclass(slots=True)
 class Answer:
     """What came of a turn so far. Filled while it runs, so that an interrupted turn keeps what it had."""
@@ -46,13 +40,23 @@ class Answer:
     finish: Finish = Finish.INCOMPLETE
     exchanges: list[ToolExchange] = field(default_factory=list)
     completions: list[Completion] = field(default_factory=list)
+    usages: list[PromptUsage] = field(default_factory=list)
+    """What the request of each completion filled."""
+    pending: PromptUsage | None = None
+    """What the newest request fills."""
+
+    def complete(self, completion: Completion) -> None:
+        """Note how the newest request ended."""
+        self.completions.append(completion)
+        if self.pending is not None:
+            self.usages.append(self.pending)
 
 
 class Agent:
     """The model/tool loop, in its plain form."""
 
-    def __init__(self, model: Model, tools: Sequence[Tool], *, max_steps: int) -> None:
-        self._model = model
+    def __init__(self, model: Model, tools: Sequence[Tool], *, builder: PromptBuilder, max_steps: int) -> None:
+        self._model, self._builder = model, builder
         self._tools = {tool.spec.name: tool for tool in tools}
         self._max_steps = max_steps
 
@@ -60,35 +64,42 @@ class Agent:
         """The tools that this turn may use; none where the model cannot call any."""
         return tuple(self._tools.values()) if turn.limits.tools else ()
 
-    async def answer(self, turn: Turn, prompt: Prompt, answer: Answer, show: Show) -> None:
+    async def answer(self, turn: Turn, prompt: Prompt, answer: Answer, show: Show) -> Prompt:
         """Fill `answer` until the model has nothing more to say or call. An answer that has tool rounds already, from
-        a first try whose prompt became too long, goes on behind them (M17).
+        a first try whose prompt became too long, goes on behind them (M17). Returns the prompt of the last request.
 
         Raises:
             ModelError: a call failed; the text shown so far is in `answer`.
         """
-        messages = list(prompt.messages)
-        for completion, exchange in zip(answer.completions, answer.exchanges, strict=False):
-            messages += _replayed(completion, exchange.results)
         for step in range(len(answer.exchanges), self._max_steps + 1):
             # After the last round the model must answer with what it has.
-            tools = self.tools_for(turn) if step < self._max_steps else ()
-            completion = await self._call(turn, tuple(messages), tools, answer, show)
+            tools = tuple(tool.spec for tool in self.tools_for(turn)) if step < self._max_steps else ()
+            if step:
+                prompt = self._builder.extend(prompt, answer.exchanges, tools=tools)
+            answer.pending = prompt.usage
+            completion = await self._call(turn, prompt, tools, answer, show)
             if not completion.tool_calls or not tools:
                 answer.finish = completion.finish
-                return
-            results = await asyncio.gather(*(self._run_tool(turn, call) for call in completion.tool_calls))
-            answer.exchanges.append(ToolExchange(calls=completion.tool_calls, results=tuple(results)))
-            messages += _replayed(completion, results)
+                break
+            calls, informed = completion.tool_calls, replace(turn, usage=prompt.usage)
+            results = await asyncio.gather(*(self._run_tool(informed, call) for call in calls))
+            exchange = ToolExchange(
+                calls=calls,
+                results=tuple(self._builder.cap_result(prompt, result) for result in results),
+                text=completion.text,
+                reasoning=completion.reasoning,
+            )
+            answer.exchanges.append(exchange)
+        return prompt
 
     async def _call(
-        self, turn: Turn, messages: tuple[ModelMessage, ...], tools: Sequence[Tool], answer: Answer, show: Show
+        self, turn: Turn, prompt: Prompt, tools: tuple[ToolSpec, ...], answer: Answer, show: Show
     ) -> Completion:
         request = ModelRequest(
             model=turn.model,
-            messages=messages,
+            messages=prompt.messages,
             max_output_tokens=turn.reserve,
-            tools=tuple(tool.spec for tool in tools),
+            tools=tools,
             thinking=turn.settings.values.thinking,
         )
         # Text before a tool call stays above the text that comes after it.
@@ -102,7 +113,7 @@ class Agent:
                     case TextDelta(text=text):
                         more = visible.feed(text)
                     case Completion():
-                        answer.completions.append(event)
+                        answer.complete(event)
                         more = visible.flush()
                         if event.replaces_deltas:
                             # What was streamed turned out to be reasoning; only the whole text counts (L03).
@@ -123,7 +134,7 @@ class Agent:
     def _stopped_early(answer: Answer) -> Completion:
         """The filter saw the model speak for others or run in circles: what came before stands as the answer."""
         completion = Completion(text=answer.text, finish=Finish.STOP)
-        answer.completions.append(completion)
+        answer.complete(completion)
         return completion
 
     async def _run_tool(self, turn: Turn, call: ToolCall) -> str:
@@ -160,17 +171,3 @@ def _names_of_persona(turn: Turn) -> tuple[str, ...]:
     """What the model may write before its own lines: what people call the persona, and the card's full name (L15)."""
     full = (turn.persona.card.name,) if turn.persona else ()
     return tuple(dict.fromkeys((turn.persona_name, *full)))
-
-
-def _replayed(completion: Completion, results: Sequence[str]) -> list[ModelMessage]:
-    call = ModelMessage(
-        role=Role.ASSISTANT,
-        text=completion.text,
-        tool_calls=completion.tool_calls,
-        reasoning=completion.reasoning or None,
-    )
-    answers = [
-        ModelMessage(role=Role.TOOL, text=result, tool_call_id=tool_call.id, name=tool_call.name)
-        for tool_call, result in zip(completion.tool_calls, results, strict=True)
-    ]
-    return [call, *answers]

@@ -13,8 +13,9 @@ from bot.llm.directory import ModelDirectory
 from bot.memory.items import NO_MEMORY, Written
 from bot.overrides import Resolver, SessionSettings, Source
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
+from bot.prompt.build import Prompt
 from bot.prompt.memory import write_memory
-from bot.prompt.pruning import choose_images
+from bot.prompt.pictures import choose_images
 from bot.prompt.tokens import ModelTokens
 from bot.settings import Settings, output_reserve, prompt_budget
 from bot.store import images, replies, sessions, window
@@ -25,7 +26,7 @@ from bot.store.memories import read_memory
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
-from bot.turn import Asker, Cuts, Turn
+from bot.turn import Asker, Cuts, Sent, Turn
 
 OVERREAD = 1.25
 """How much more history than fits is read, so that pruning sees that there is more and makes room in one step."""
@@ -36,8 +37,8 @@ IMAGE_REACH = 500
 LEAST_MEMORY_TOKENS = 512
 """Room for memory in the smallest window (SETTINGS.md, `SUMMARY__TOKEN_RATIO`)."""
 
-_Basis = tuple[str, int, int]
-"""Model, budget and HISTORY_LIMIT. What was left out for one basis may have room in another."""
+_Basis = tuple[str, int, int, int]
+"""Model, budget, HISTORY_LIMIT and watermark. What was left out for one basis may have room in another."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +48,8 @@ class _Read:
     conversation_id: int
     persona_id: str
     is_greeted: bool
+    watermark: int
+    generation: int
     burst: tuple[int, ...]
     position: int
 
@@ -73,11 +76,15 @@ class TurnOpener:
         self._models, self._catalogue, self._tokens = models, catalogue, tokens
         self._bot_name, self._now = bot_name, now
         self._cuts: dict[int, tuple[_Basis, Cuts]] = {}
+        self._sent: dict[int, Sent] = {}
 
-    def remember(self, turn: Turn, cuts: Cuts) -> None:
-        """Let the conversation's next turns leave out the same, as long as model and budget are this turn's."""
-        basis = (turn.model, turn.budget, turn.settings.values.history_limit)
-        self._cuts[turn.conversation_id] = (basis, cuts)
+    def remember(self, turn: Turn, prompt: Prompt) -> None:
+        """Let the conversation's next turns leave out the same, until the next compaction and as long as model and
+        budget are this turn's, and let them know what they should begin with.
+        """
+        basis = (turn.model, turn.budget, turn.settings.values.history_limit, turn.watermark)
+        self._cuts[turn.conversation_id] = (basis, prompt.cuts.lasting())
+        self._sent[turn.conversation_id] = prompt.sent
 
     async def open(self, request: TurnRequest) -> Turn | None:
         """The turn for a request; `None` when its message has been answered, deleted or undone (R2)."""
@@ -118,7 +125,7 @@ class TurnOpener:
         reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
         budget = prompt_budget(self._settings, size, reserve)
         limit = read.settings.values.history_limit
-        cuts = self._cuts_for(read, (model, budget, limit))
+        cuts = self._cuts_for(read, (model, budget, limit, read.watermark))
         history = window.read_window(
             tx,
             read.session.id,
@@ -152,6 +159,9 @@ class TurnOpener:
             now=self._now(),
             memory=self._memory(tx, read, size),
             cuts=cuts,
+            watermark=read.watermark,
+            generation=read.generation,
+            sent=self._sent.get(read.conversation_id),
             speaker=self._speaker(persona, read.session.channel.platform),
         )
 
@@ -182,6 +192,8 @@ class TurnOpener:
             conversation_id=conversation_id,
             persona_id=conversation.persona_id,
             is_greeted=conversation.is_greeted,
+            watermark=conversation.watermark,
+            generation=conversation.generation,
             burst=burst,
             position=position,
         )

@@ -13,17 +13,20 @@ from functools import partial
 
 import structlog
 
-from bot.agent import Agent, Answer, ToolExchange
+from bot.accounting import call_records
+from bot.agent import Agent, Answer
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
 from bot.cut import stopped, unfinished
 from bot.dispatch import Interrupted, Interruption, TurnControl, TurnRequest
 from bot.greeting import Greeter
 from bot.llm.catalogue import was_prompt_cut
-from bot.llm.model import Completion, ContextTooLong, Finish, ModelError
+from bot.llm.model import ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
 from bot.prompt.build import Prompt, PromptBuilder
+from bot.prompt.messages import ToolExchange
+from bot.prompt.meter import Meter
 from bot.prompt.tokens import ModelTokens
 from bot.store import ledger, replies
 from bot.store.database import Database, Tx
@@ -81,6 +84,7 @@ class TurnRunner:
     tasks: Tasks
     now: Callable[[], datetime]
     count: Callable[[str], int]
+    meter: Meter = field(default_factory=Meter)
 
     async def run(self, request: TurnRequest, control: TurnControl) -> None:
         """Answer one burst, or tell that it cannot be answered; where nothing is to be answered, say nothing."""
@@ -188,8 +192,9 @@ class TurnRunner:
         if await self.keeper.ensure_room(turn, prompt):
             turn = progress.turn = await self.opener.open(progress.request) or turn
             prompt = await self.builder.build(turn, factor=factor, tools=tools)
+        self.meter.note(turn, prompt.usage)
         try:
-            await self.agent.answer(turn, prompt, progress.answer, stream.update)
+            last = await self.agent.answer(turn, prompt, progress.answer, stream.update)
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             progress.is_retry = True
@@ -198,10 +203,10 @@ class TurnRunner:
                 self.tokens.learn(turn.model, prompt.counted, error.given)
             budget, factor = self._smaller_budget(progress, prompt, error), self.tokens.factor(turn.model)
             prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
-            await self.agent.answer(turn, prompt, progress.answer, stream.update)
+            last = await self.agent.answer(turn, prompt, progress.answer, stream.update)
             if is_lesson:
                 return prompt  # the next one fits by what was learned, and need not be as short as this
-        self.opener.remember(turn, prompt.cuts)
+        self.opener.remember(turn, last)
         return prompt
 
     def _smaller_budget(self, progress: _Progress, refused: Prompt, error: ContextTooLong) -> int:
@@ -217,7 +222,7 @@ class TurnRunner:
             return
         is_cut = progress.answer.finish in (Finish.LENGTH, Finish.INCOMPLETE)
         parts = await stream.finish(Outbound(text=self._unfinished(progress) if is_cut else progress.answer.text))
-        await self._settle(progress, parts, estimated_tokens=prompt.tokens, cut=is_cut)
+        await self._settle(progress, parts, cut=is_cut)
         self.keeper.after_turn(progress.turn, prompt)
 
     def _unfinished(self, progress: _Progress) -> str:
@@ -263,19 +268,12 @@ class TurnRunner:
             # Nobody waits for this burst any more; it must not be answered after a restart.
             await self.db.run(replies.close_burst, _new_reply(progress.turn, MessageKind.NOTICE), self.now())
 
-    async def _settle(
-        self, progress: _Progress, parts: tuple[SentPart, ...], *, estimated_tokens: int = 0, cut: bool = False
-    ) -> None:
+    async def _settle(self, progress: _Progress, parts: tuple[SentPart, ...], *, cut: bool = False) -> None:
         progress.control.is_settling = True
         text = progress.answer.text if progress.kind is MessageKind.REPLY else ""
         rounds = tuple(self._tool_round(exchange) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
-        calls = [
-            _call_record(progress.turn, done.finish.value, done, estimated_tokens=estimated_tokens)
-            for done in progress.answer.completions
-        ]
-        if progress.failure is not None:
-            calls.append(_call_record(progress.turn, progress.failure))
+        calls = list(call_records(progress.turn, progress.answer, progress.failure))
         new = _new_reply(progress.turn, progress.kind)
         await self.db.run(_store_settled, await progress.reply_id(), new, settled, calls, self.now())
 
@@ -305,22 +303,6 @@ def _new_reply(turn: Turn, kind: MessageKind) -> NewReply:
         position=turn.position,
         burst=turn.burst,
         kind=kind,
-    )
-
-
-def _call_record(turn: Turn, outcome: str, done: Completion | None = None, *, estimated_tokens: int = 0) -> CallRecord:
-    return CallRecord(
-        purpose="chat",
-        model=turn.model,
-        outcome=outcome,
-        session_id=turn.session.id,
-        conversation_id=turn.conversation_id,
-        persona_id=turn.persona_id,
-        author_key=turn.asker.key,
-        usage=done.usage if done else None,
-        estimated_tokens=estimated_tokens,
-        first_token_ms=done.first_token_ms if done else 0,
-        total_ms=done.total_ms if done else 0,
     )
 
 

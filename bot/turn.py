@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 
 from bot.chat import Speaker
 from bot.llm.catalogue import ModelLimits
 from bot.memory.items import NO_MEMORY, Written
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
+from bot.prompt.usage import PromptUsage
 from bot.store.images import ImageRow
 from bot.store.sessions import SessionRow
 from bot.store.window import WindowRow
@@ -26,6 +28,19 @@ class Asker:
     is_bot: bool = False
 
 
+class CutForm(StrEnum):
+    """How a tool result is sent that is not sent in full."""
+
+    TRIMMED = "trimmed"
+    """Its beginning and its end."""
+    HEAD = "head"
+    """Its beginning."""
+    CLEARED = "cleared"
+    """A word in its place."""
+    LINE = "line"
+    """The whole round as one line."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cuts:
     """What a conversation's last request left out. The next ones leave it out as well, until they must cut again."""
@@ -36,6 +51,39 @@ class Cuts:
     """How many characters are sent of a message that is too long, by its id."""
     images: tuple[int, ...] = ()
     """Ids of the images that were sent; older ones are sent no more."""
+    results: Mapping[int, CutForm] = field(default_factory=dict)
+    """How results of tools are sent, by their ids; a line by that of the call."""
+    without_examples: bool = False
+    """Whether the card goes without its example dialogue."""
+
+    def lasting(self) -> Cuts:
+        """Those that hold for the next turn as well: the tool rounds of a running one have no ids yet (they are below
+        zero).
+        """
+        return replace(
+            self,
+            shortened={row: chars for row, chars in self.shortened.items() if row > 0},
+            results={row: form for row, form in self.results.items() if row > 0},
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sent:
+    """What a conversation's last request began with, as far as it takes to tell whether the next one begins the same,
+    and if not, why. Texts are there as hashes of this process.
+    """
+
+    messages: int
+    """How many, without the volatile tail."""
+    digest: int
+    frame: int
+    """Model and parameters."""
+    tools: int
+    sections: Mapping[str, int]
+    watermark: int
+    generation: int
+    cuts: Cuts
+    burst: tuple[int, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,6 +117,14 @@ class Turn:
     memory: Written = NO_MEMORY
     """What the persona remembers of what stands no longer in the history."""
     cuts: Cuts = Cuts()
+    watermark: int = 0
+    """Up to where the conversation has been folded into memory."""
+    generation: int = 0
+    """How often what was said before has changed since: by an edit, a deletion, an undo."""
+    sent: Sent | None = None
+    """The conversation's last request; `None` where this process has sent none."""
+    usage: PromptUsage | None = None
+    """What the request fills that is being answered; known to tools."""
     speaker: Speaker | None = None
     """The face of a persona that is not the one this platform knows the bot by."""
 

@@ -18,7 +18,6 @@ from bot.llm.model import (
     Finish,
     Model,
     ModelEvent,
-    ModelMessage,
     ModelRequest,
     ModelUnreachable,
     Role,
@@ -29,23 +28,15 @@ from bot.llm.model import (
 from bot.overrides import SessionSettings
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
-from bot.prompt.build import Prompt
+from bot.prompt.build import PromptBuilder
 from bot.settings import PlaceSettings
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_inbound, make_row, make_turn
 from bot.tools import Tool
 from bot.tools.tool import ToolError
-from bot.turn import Cuts, Turn
+from bot.turn import Turn
 from tests.conftest import MakeApp
 
-PROMPT = Prompt(
-    messages=(ModelMessage(role=Role.USER, text="hello"),),
-    counted=1,
-    tokens=1,
-    fixed=0,
-    whole=1,
-    dropped=0,
-    cuts=Cuts(),
-)
+BUILDER = PromptBuilder(sections=(), count=len, section_timeout_ms=0)
 
 
 async def echo(_turn: Turn, arguments: Mapping[str, Any]) -> str:
@@ -84,7 +75,9 @@ async def answer(
     async def show(text: str) -> None:
         shown.append(text)
 
-    await Agent(model, [*tools], max_steps=steps).answer(turn or make_turn(), PROMPT, given, show)
+    turn = turn or make_turn()
+    prompt = await BUILDER.build(turn, factor=1)
+    await Agent(model, [*tools], builder=BUILDER, max_steps=steps).answer(turn, prompt, given, show)
     return given, shown
 
 

@@ -18,8 +18,10 @@ from bot.overrides import SessionSettings
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
 from bot.prompt.build import Prompt, PromptBuilder
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.lines import group_history
-from bot.prompt.pruning import IMAGE_TOKENS, MESSAGE_OVERHEAD_TOKENS, REFILL_RATIO, keep_newest
+from bot.prompt.pictures import IMAGE_TOKENS
+from bot.prompt.pruning import REFILL_RATIO, keep_newest
 from bot.prompt.sections import CONTINUE_NOTE, GROUP_WORD, SECTIONS, Section, Slot
 from bot.settings import PlaceSettings
 from bot.store.images import ImageRow

@@ -12,7 +12,7 @@ from bot.app import App
 from bot.chat import Attachment, AttachmentKind, InboundKind
 from bot.llm.model import ModelRequest
 from bot.prompt.build import PromptBuilder
-from bot.prompt.pruning import IMAGE_TOKENS, MOST_IMAGES, choose_images
+from bot.prompt.pictures import IMAGE_TOKENS, MOST_IMAGES, choose_images
 from bot.store.images import KEPT_IMAGES, ImageKey, ImageRow
 from bot.store.tables import images
 from bot.testing import ScriptedModel, make_inbound, make_row, make_turn

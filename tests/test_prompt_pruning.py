@@ -12,7 +12,8 @@ from structlog.testing import capture_logs
 
 from bot.overrides import SessionSettings
 from bot.prompt.build import NoRoom, Prompt, PromptBuilder
-from bot.prompt.pruning import MESSAGE_OVERHEAD_TOKENS, REFILL_RATIO
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
+from bot.prompt.pruning import REFILL_RATIO
 from bot.prompt.sections import Section, Slot
 from bot.settings import PlaceSettings
 from bot.store.tables import MessageKind

@@ -86,7 +86,7 @@ def build_app(
     models = _build_models(core, local, model)
     greeter = Greeter(db=core.db, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
-    builder = PromptBuilder(sections=SECTIONS, count=core.counter.count, section_timeout_ms=settings.section_timeout_ms)
+    builder = _build_builder(core)
     keeper = _build_keeper(core, models)
     runner = _build_runner(core, models, opener, builder, greeter, keeper)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
@@ -190,6 +190,16 @@ def _build_opener(core: Core, models: Models) -> TurnOpener:
     )
 
 
+def _build_builder(core: Core) -> PromptBuilder:
+    return PromptBuilder(
+        sections=SECTIONS,
+        count=core.counter.count,
+        section_timeout_ms=core.settings.section_timeout_ms,
+        injected_budget=core.settings.memory_token_budget,
+        result_ratio=core.settings.tool_result_max_ratio,
+    )
+
+
 def _build_keeper(core: Core, models: Models) -> Keeper:
     def window_of(model: str) -> int:
         return min(filter(None, (models.catalogue.limits(model).context_window, core.settings.context_tokens)))
@@ -213,7 +223,7 @@ def _build_runner(
     return TurnRunner(
         opener=opener,
         builder=builder,
-        agent=Agent(models.model, TOOLS, max_steps=core.settings.max_tool_steps),
+        agent=Agent(models.model, TOOLS, builder=builder, max_steps=core.settings.max_tool_steps),
         greeter=greeter,
         keeper=keeper,
         db=core.db,

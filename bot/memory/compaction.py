@@ -18,7 +18,7 @@ from bot.memory.items import Delta, Memory
 from bot.memory.request import LONGEST_LINE, Material, ground_of, summary_request
 from bot.memory.snapshot import Snapshot, take_snapshot
 from bot.prompt.lines import group_history
-from bot.prompt.pruning import MESSAGE_OVERHEAD_TOKENS
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.settings import PlaceSettings, Settings
 from bot.store import compactions, ledger
 from bot.store.compactions import Attempt, Outcome, Reason

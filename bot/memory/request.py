@@ -13,7 +13,7 @@ from datetime import tzinfo
 from bot.llm.model import ModelMessage, ModelRequest, Role
 from bot.memory.delta import Ground, Line, schema
 from bot.memory.items import Item, Memory
-from bot.prompt.pruning import shorten
+from bot.prompt.shortening import shorten
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 

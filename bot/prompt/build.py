@@ -6,20 +6,21 @@ The history is only ever appended to, so that one request is a prefix of the nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import structlog
 
-from bot.llm.model import Image, ModelError, ModelMessage, Role, ToolCall, ToolSpec
-from bot.prompt.lines import is_own_word, line_of
-from bot.prompt.pruning import MESSAGE_OVERHEAD_TOKENS, Fitted, fit
-from bot.prompt.sections import Section, Slot
-from bot.store.images import ImageRow
-from bot.store.tables import MessageKind
-from bot.store.window import WindowRow
-from bot.turn import Cuts, Turn
+from bot.llm.model import ModelError, ModelMessage, Role, ToolSpec
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS, SEPARATOR, Frame, Injected
+from bot.prompt.messages import ToolExchange, is_running, message_of, rows_of, thoughts_of, with_tail
+from bot.prompt.prefix import sent_of
+from bot.prompt.pruning import Fitted, fit
+from bot.prompt.sections import Hold, Section, Slot
+from bot.prompt.shortening import cap
+from bot.prompt.usage import PrefixBreak, PromptUsage, counted_parts, scaled
+from bot.turn import Cuts, Sent, Turn
 
 log = structlog.get_logger(__name__)
 
@@ -45,6 +46,18 @@ class NoRoom(ModelError):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Basis:
+    """What a prompt is made of before anything is left out, so that the turn's tool rounds can be added to it."""
+
+    turn: Turn
+    written: tuple[tuple[Section, str], ...]
+    """The sections that have something to say, in order."""
+    tools: tuple[ToolSpec, ...]
+    tool_tokens: int
+    frame: Frame
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Prompt:
     """The messages of a request, and what they cost: `counted` as we count, `tokens` as the model presumably does."""
 
@@ -54,18 +67,34 @@ class Prompt:
     fixed: int
     """Of `tokens`, those of sections and tools."""
     whole: int
-    """What it would be with nothing left out of the history."""
+    """What it would be with nothing left out."""
     dropped: int
     """History messages that did not fit; they stay in the store."""
     cuts: Cuts
     """What the next prompts of the conversation leave out as well."""
+    usage: PromptUsage
+    sent: Sent
+    """What the next prompt of the conversation should begin with."""
+    basis: Basis
 
 
 class PromptBuilder:
-    """What building needs besides the turn: the registered sections, a token counter, a time limit per section."""
+    """What building needs besides the turn: the registered sections, a token counter, a time limit per section, the
+    tokens that injected sections may fill together where room is short, and the part of a window that one result of a
+    tool may take.
+    """
 
-    def __init__(self, *, sections: Sequence[Section], count: Callable[[str], int], section_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        *,
+        sections: Sequence[Section],
+        count: Callable[[str], int],
+        section_timeout_ms: int,
+        injected_budget: int = 4096,
+        result_ratio: float = 0.15,
+    ) -> None:
         self._sections, self._section_timeout_ms = sections, section_timeout_ms
+        self._injected_budget, self._result_ratio = injected_budget, result_ratio
         self._count = lru_cache(COUNTS_KEPT)(count)
 
     async def build(
@@ -78,38 +107,113 @@ class PromptBuilder:
             NoRoom: what does not depend on the talk fills the budget.
         """
         texts = await asyncio.gather(*(self._section(section, turn) for section in self._sections))
-        stable, tail = (
-            "\n\n".join(
-                text for section, text in zip(self._sections, texts, strict=True) if text and section.slot is slot
-            )
-            for slot in Slot
-        )
-        section_tokens = self._fixed_tokens(stable, tail)
-        tool_tokens = self._fixed_tokens(*(str(tool.parameters) + tool.description for tool in tools))
-        room = int((turn.budget if budget is None else budget) / factor) - section_tokens - tool_tokens
+        written = tuple((section, text) for section, text in zip(self._sections, texts, strict=True) if text)
+        tool_tokens = self._tool_tokens(tools)
+        frame = self._frame(written, tool_tokens, int((turn.budget if budget is None else budget) / factor), factor)
         if budget is not None:
-            room = max(room, SMALLEST_ROOM)  # the server's own words about its window may be wrong, so try
-        elif room < SMALLEST_ROOM and turn.history and room < turn.history[-1].tokens + MESSAGE_OVERHEAD_TOKENS:
-            raise NoRoom(turn, sections=int(section_tokens * factor), tools=int(tool_tokens * factor))
-        fitted = fit(turn, room, self._count)
-        counted = section_tokens + tool_tokens + fitted.tokens
-        _log_counts(turn, fitted, sections=section_tokens, tools=tool_tokens, room=room, factor=factor)
-        system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
-        history = [_message(row, turn, fitted.images) for unit in fitted.units for row in unit]
+            frame = replace(frame, room=max(frame.room, SMALLEST_ROOM))  # a server's word about its window may be wrong
+        elif frame.room < SMALLEST_ROOM and turn.history and frame.room < _least(turn):
+            sections = int((frame.firm - tool_tokens) * factor)
+            raise NoRoom(turn, sections=sections, tools=int(tool_tokens * factor))
+        basis = Basis(turn=turn, written=written, tools=tuple(tools), tool_tokens=tool_tokens, frame=frame)
+        return self._assemble(basis, turn)
+
+    def extend(self, prompt: Prompt, exchanges: Sequence[ToolExchange], *, tools: Sequence[ToolSpec]) -> Prompt:
+        """The prompt of a turn's next request, with all its tool rounds so far behind what was asked, and without what
+        has no room beside them.
+        """
+        basis, tool_tokens = prompt.basis, self._tool_tokens(tools)
+        more = tool_tokens - basis.tool_tokens
+        frame = replace(basis.frame, firm=basis.frame.firm + more, room=basis.frame.room - more)
+        basis = replace(basis, tools=tuple(tools), tool_tokens=tool_tokens, frame=frame)
+        rows = tuple(rows_of(basis.turn, exchanges, self._count))
+        turn = replace(basis.turn, history=basis.turn.history + rows, cuts=prompt.cuts)
+        next_prompt = self._assemble(basis, turn, exchanges)
+        usage = replace(next_prompt.usage, prefix_break=_break_within(prompt, next_prompt))
+        return replace(next_prompt, usage=usage)
+
+    def cap_result(self, prompt: Prompt, text: str) -> str:
+        """What a tool said, within its part of the window (K02, K05)."""
+        basis = prompt.basis
+        limit = int(basis.turn.window * self._result_ratio / basis.frame.factor)
+        return cap(text, limit, self._count)
+
+    def _assemble(self, basis: Basis, turn: Turn, exchanges: Sequence[ToolExchange] = ()) -> Prompt:
+        frame, factor = basis.frame, basis.frame.factor
+        fitted = fit(turn, frame, self._count)
+        texts = list(_as_they_go(basis, fitted))
+        stable = [(section, text) for section, text in texts if section.slot is Slot.STABLE]
+        tail = [text for section, text in texts if section.slot is Slot.TAIL]
+        thoughts = thoughts_of(exchanges)
+        rows = [row for unit in fitted.units for row in unit]
+        history = [message_of(row, turn, fitted.images, thoughts) for row in rows]
+        asked = len(rows) - sum(map(is_running, rows))
+        system = [ModelMessage(role=Role.SYSTEM, text=SEPARATOR.join(text for _, text in stable))] if stable else []
+        sent, prefix_break = sent_of(
+            replace(turn, cuts=fitted.cuts),
+            (*system, *history[:asked]),
+            basis.tools,
+            {section.name: text for section, text in stable},
+        )
+        tail_text = SEPARATOR.join(filter(None, (*tail, fitted.note)))
+        parts = self._parts(basis, fitted, texts)
+        counted = sum(parts.values())
+        around = frame.firm + frame.examples + sum(section.tokens for section in frame.injected)
+        _log_counts(turn, fitted, basis, counted)
         return Prompt(
-            # Many servers refuse a system message after the first; volatile text goes as a note in the last user
-            # message.
-            messages=(*system, *_with_tail(history, tail)),
+            messages=(*system, *with_tail(history[:asked], tail_text), *history[asked:]),
             counted=counted,
             tokens=int(counted * factor),
-            fixed=int((section_tokens + tool_tokens) * factor),
-            whole=int((section_tokens + tool_tokens + fitted.whole) * factor),
+            fixed=int(around * factor),
+            whole=int((around + fitted.whole) * factor),
             dropped=fitted.dropped,
             cuts=fitted.cuts,
+            usage=PromptUsage(
+                window=turn.window,
+                max_tokens=turn.reserve,
+                budget=turn.budget,
+                parts={**scaled(parts, factor), "reserve": turn.reserve},
+                messages=len(rows),
+                dropped=fitted.dropped,
+                prefix_break=prefix_break,
+            ),
+            sent=sent,
+            basis=basis,
         )
 
-    def _fixed_tokens(self, *texts: str) -> int:
-        return sum(self._count(text) + MESSAGE_OVERHEAD_TOKENS for text in texts if text)
+    def _frame(self, written: Sequence[tuple[Section, str]], tool_tokens: int, total: int, factor: float) -> Frame:
+        cost = dict.fromkeys(Hold, 0)
+        injected = []
+        for section, text in written:
+            tokens = self._cost(text)
+            cost[section.hold] += tokens
+            if section.hold is Hold.INJECTED:
+                is_volatile = section.slot is Slot.TAIL
+                injected.append(Injected(name=section.name, text=text, tokens=tokens, is_volatile=is_volatile))
+        firm = cost[Hold.FIRM] + tool_tokens + _markers(written)
+        return Frame(
+            firm=firm,
+            examples=cost[Hold.EXAMPLE],
+            injected=tuple(injected),
+            injected_budget=self._injected_budget,
+            room=total - firm,
+            factor=factor,
+        )
+
+    def _parts(self, basis: Basis, fitted: Fitted, texts: Sequence[tuple[Section, str]]) -> dict[str, int]:
+        """Tokens of each part as we count them."""
+        parts = counted_parts((section.name, self._cost(text)) for section, text in texts)
+        parts["platform"] += _markers(basis.written) + (self._cost(fitted.note) if fitted.note else 0)
+        parts["history"] += fitted.tokens - fitted.result_tokens
+        parts["tool_results"] += fitted.result_tokens
+        parts["tool_definitions"] += basis.tool_tokens
+        return parts
+
+    def _cost(self, text: str) -> int:
+        return self._count(text) + self._count(SEPARATOR)
+
+    def _tool_tokens(self, tools: Sequence[ToolSpec]) -> int:
+        return sum(self._count(str(tool.parameters) + tool.description) + MESSAGE_OVERHEAD_TOKENS for tool in tools)
 
     async def _section(self, section: Section, turn: Turn) -> str | None:
         limit = self._section_timeout_ms / 1000 if self._section_timeout_ms else None
@@ -122,7 +226,35 @@ class PromptBuilder:
         return None
 
 
-def _log_counts(turn: Turn, fitted: Fitted, *, sections: int, tools: int, room: int, factor: float) -> None:
+def _least(turn: Turn) -> int:
+    """What the last message needs."""
+    return turn.history[-1].tokens + MESSAGE_OVERHEAD_TOKENS
+
+
+def _markers(written: Sequence[tuple[Section, str]]) -> int:
+    """What the messages cost that hold the sections: one for each slot in use."""
+    return MESSAGE_OVERHEAD_TOKENS * len({section.slot for section, _ in written})
+
+
+def _as_they_go(basis: Basis, fitted: Fitted) -> Iterator[tuple[Section, str]]:
+    """The sections that go with the request, and what is left of their texts."""
+    injected = {section.name: section.text for section in fitted.injected}
+    for section, text in basis.written:
+        if section.hold is Hold.INJECTED and section.name in injected:
+            yield section, injected[section.name]
+        elif section.hold is Hold.FIRM or (section.hold is Hold.EXAMPLE and not fitted.cuts.without_examples):
+            yield section, text
+
+
+def _break_within(before: Prompt, now: Prompt) -> PrefixBreak | None:
+    """Why a turn's next request does not begin with the one before."""
+    if before.basis.tools != now.basis.tools:
+        return PrefixBreak.TOOLS
+    is_same = now.messages[: len(before.messages)] == before.messages
+    return None if is_same else PrefixBreak.PRUNING
+
+
+def _log_counts(turn: Turn, fitted: Fitted, basis: Basis, counted: int) -> None:
     """What `DEBUG_LOGGING` shows of a prompt: tokens as we count them, and what went; never what anybody said."""
     session = turn.session.channel.session_key
     images = len(fitted.cuts.images)
@@ -130,49 +262,22 @@ def _log_counts(turn: Turn, fitted: Fitted, *, sections: int, tools: int, room: 
         "prompt.built",
         session=session,
         model=turn.model,
-        factor=round(factor, 3),
-        sections=sections,
-        tools=tools,
+        factor=round(basis.frame.factor, 3),
+        sections=counted - basis.tool_tokens - fitted.tokens,
+        tools=basis.tool_tokens,
         history=fitted.tokens,
-        room=room,
+        room=basis.frame.room,
         messages=sum(map(len, fitted.units)),
         images=images,
     )
     shortened = sorted(fitted.cuts.shortened.keys() - turn.cuts.shortened.keys())
-    if fitted.dropped or shortened or images < len(turn.images):
+    if fitted.dropped or shortened or fitted.stages or images < len(turn.images):
         log.debug(
             "prompt.pruned",
             session=session,
+            stages=fitted.stages,
             dropped=fitted.dropped,
             start=fitted.cuts.start,
             shortened=shortened,
             images_left_out=len(turn.images) - images,
         )
-
-
-def _message(row: WindowRow, turn: Turn, images: Sequence[ImageRow]) -> ModelMessage:
-    if row.tool_calls:
-        calls = tuple(ToolCall(**call) for call in row.tool_calls)
-        return ModelMessage(role=Role.ASSISTANT, text=row.text, tool_calls=calls)
-    if row.kind is MessageKind.TOOL:
-        return ModelMessage(role=Role.TOOL, text=row.text, tool_call_id=row.tool_call_id, name=row.tool_name)
-    if is_own_word(row, turn.conversation_id):
-        return ModelMessage(role=Role.ASSISTANT, text=row.text)
-    return ModelMessage(
-        role=Role.USER,
-        text=line_of(row, turn.is_group),
-        images=tuple(
-            Image(media_type=image.media_type, data=image.data) for image in images if image.message_id == row.id
-        ),
-    )
-
-
-def _with_tail(history: list[ModelMessage], tail: str) -> list[ModelMessage]:
-    if not tail:
-        return history
-    last = next((index for index in reversed(range(len(history))) if history[index].role is Role.USER), None)
-    if last is None or last != len(history) - 1:
-        return [*history, ModelMessage(role=Role.USER, text=tail)]
-    message = history[last]
-    merged = ModelMessage(role=Role.USER, text=f"{message.text}\n\n{tail}", images=message.images)
-    return [*history[:last], merged]

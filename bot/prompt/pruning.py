@@ -1,4 +1,5 @@
-"""Fits the history of one request into its room. Nothing is lost: what is left out of a request stays in the store.
+"""Fits one request into its room: what is shortened, what goes, in which order. Nothing is lost: what is left out of a
+request stays in the store.
 
 What was left out once stays out of the next requests too (`Cuts`), because each change of the beginning is paid in
 full: a cut makes room for several turns, and between cuts one request is a prefix of the next (DESIGN 7).
@@ -6,146 +7,244 @@ full: a cut makes room for several turns, and between cuts one request is a pref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from bot.prompt.lines import group_history, is_own_word, prefix_of
-from bot.store.images import ImageKey, ImageRow
+from bot.prompt.draft import Costs, Draft, Frame, Injected
+from bot.prompt.lines import group_history
+from bot.prompt.pictures import IMAGE_ROOM_RATIO, images_by_message, images_that_fit
+from bot.prompt.shortening import Count, chars_within, fair_share, shorten
+from bot.prompt.tool_results import LONG_RESULT_CHARS, Unit, as_line, is_result, results_before, tool_groups
+from bot.store.images import ImageRow
 from bot.store.window import WindowRow
-from bot.turn import Cuts, Turn
+from bot.turn import CutForm, Cuts, Turn
 
 U = TypeVar("U")
-Unit = tuple[WindowRow, ...]
-Count = Callable[[str], int]
 
 REFILL_RATIO = 0.75
 """How full the history is after something had to go. Cutting below the limit lets the next turns append to a stable
 prefix; a window that slides with every message is paid in full every time."""
 
-MESSAGE_OVERHEAD_TOKENS = 6
-"""What role markers and separators cost per message (OpenAI's documentation counts 3 to 4; templates vary)."""
-
-IMAGE_TOKENS = 800
-"""Estimate for one image of ordinary size at the usual detail."""
-
-MOST_IMAGES = 4
-"""Images of a conversation that go with a request, so that a question about a picture may come later than the picture.
-More would fill a window of 16,000 tokens by a quarter, and servers that people run at home take few."""
-
-IMAGE_ROOM_RATIO = 0.75
-"""How much of the history's room images may take, so that in a small window the words about them stay."""
-
 SMALLEST_SHARE = 32
 """Tokens below which a message of a burst is not shortened any more: a name, the note and a few words. Of a flood of
 hundreds in one small window, the oldest go."""
 
+LEAST_INJECTED_CHARS = 200
+"""What a section that was injected keeps at least when all of them shrink (SETTINGS.md, `MEMORY_TOKEN_BUDGET`)."""
+
+MANY_MESSAGES = 6
+"""From so many left out on, the model is told in a request that nothing else could save."""
+
+REMOVED_NOTE = (
+    "[Earlier messages were removed because there is no room for them. Go on with what you are doing; what you need of "
+    "before is in what you remember and in what is open there.]"
+)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Fitted:
-    """The history as the request has it."""
+    """The request's parts as they go."""
 
     units: Sequence[Unit]
     images: Sequence[ImageRow]
     tokens: int
+    """Of the history, tool rounds included."""
+    result_tokens: int
+    """Of `tokens`, those of what tools said."""
     whole: int
     """What the history would cost with nothing left out."""
     dropped: int
     """Messages left out; they stay in the store."""
+    injected: tuple[Injected, ...]
+    note: str
+    """What the model is told about what is missing."""
+    stages: tuple[str, ...]
+    """The stages that it took."""
     cuts: Cuts
     """What the next requests leave out as well."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Costs:
-    """What rows cost as the prompt writes them: their words, the prefix, the images and the markers around."""
-
-    turn: Turn
-    count: Count
-    images: Mapping[int, int] = field(default_factory=dict)
-    """How many images a message is sent with."""
-
-    def row(self, row: WindowRow) -> int:
-        return row.tokens + self.around(row)
-
-    def around(self, row: WindowRow) -> int:
-        """The cost of everything but the words."""
-        prefix = "" if is_own_word(row, self.turn.conversation_id) else prefix_of(row, self.turn.is_group)
-        images = self.images.get(row.id, 0) * IMAGE_TOKENS
-        return images + (self.count(prefix) if prefix else 0) + MESSAGE_OVERHEAD_TOKENS
-
-    def unit(self, unit: Iterable[WindowRow]) -> int:
-        return sum(map(self.row, unit))
-
-
-def fit(turn: Turn, room: int, count: Count) -> Fitted:
-    """The history of a turn within `room` tokens: first older units go, as a whole; only then are the messages to
-    answer shortened.
+def fit(turn: Turn, frame: Frame, count: Count) -> Fitted:
+    """The history of a turn and what was injected within a room. First what does not depend on it: what earlier
+    requests left out, `HISTORY_LIMIT`, and the age of tool results where `CONTEXT_PRUNING__ENABLED` says so. Then, only
+    while it does not fit, one stage after the other.
     """
-    images = _images_that_fit(turn, int(room * IMAGE_ROOM_RATIO))
-    costs = _Costs(turn=turn, count=count, images=_images_by_message(images))
-    units = group_history(_shortened(row, turn.cuts.shortened, count) for row in turn.history)
-    asked = _asked(units, turn)
-    shortened = dict(turn.cuts.shortened)
-    if asked and sum(map(costs.unit, units[-asked:])) > room:
-        whole = group_history(turn.history)[-asked:]
-        room = int(room * REFILL_RATIO)
-        while asked > 1 and fair_share([costs.row(row) for unit in whole for row in unit], room) < SMALLEST_SHARE:
-            whole, asked = whole[1:], asked - 1
-        shortened |= _shortenings([row for unit in whole for row in unit], room, costs)
-        units[-asked:] = [tuple(_shortened(row, shortened, count) for row in unit) for unit in whole]
+    room = frame.room - frame.examples - sum(section.tokens for section in frame.injected)
+    images = images_that_fit(turn, int(room * IMAGE_ROOM_RATIO))
+    costs = Costs(turn=turn, count=count, images=images_by_message(images))
+    draft = _as_before(turn, frame, costs)
     limit = turn.settings.values.history_limit
-    newest = keep_newest(units, limit, cost=len, asked=asked) if limit else units
-    kept = keep_newest(newest, room, cost=costs.unit, asked=asked)
-    ids = {row.id for unit in kept for row in unit}
-    dropped = sum(map(len, units[: len(units) - len(kept)]))
-    start = kept[0][0].position if kept and dropped else turn.cuts.start
-    return Fitted(
-        units=kept,
-        images=images,
-        tokens=sum(map(costs.unit, kept)),
-        whole=sum(map(costs.row, turn.history)),
-        dropped=dropped,
-        cuts=Cuts(
-            start=start,
-            shortened={row: chars for row, chars in shortened.items() if row in ids},
-            images=tuple(image.id for image in images if image.message_id in ids),
-        ),
+    if limit:
+        draft.units = keep_newest(draft.units, limit, cost=len, asked=draft.asked)
+    stages = _by_position(draft)
+    for stage in STAGES:
+        if draft.fits:
+            break
+        stage(draft)
+        stages.append(stage.__name__)
+    return _fitted(draft, images, stages)
+
+
+def _as_before(turn: Turn, frame: Frame, costs: Costs) -> Draft:
+    """The request with everything left out that its predecessors left out."""
+    cuts = turn.cuts
+    rows = (_shortened(row, cuts.shortened, costs.count) for row in turn.history if row.position >= cuts.start)
+    draft = Draft(
+        turn=turn,
+        frame=frame,
+        costs=costs,
+        units=(units := group_history(rows)),
+        originals=(originals := {row.id: row for unit in units for row in unit}),
+        sizes={row: costs.row(original) for row, original in originals.items()},
+        injected=frame.injected,
+        shortened=dict(cuts.shortened),
+        forms={},
+        without_examples=cuts.without_examples,
+    )
+    if cuts.results:
+        for form in (CutForm.TRIMMED, CutForm.HEAD, CutForm.CLEARED):
+            rows_so = [row for unit in draft.units for row in unit if cuts.results.get(row.id) is form]
+            draft.cut(rows_so, form)
+        folded = [group for group in tool_groups(draft.units) if cuts.results.get(group[0].id) is CutForm.LINE]
+        _fold(draft, folded)
+    return draft
+
+
+def _by_position(draft: Draft) -> list[str]:
+    """Trim what tools said long ago, even where there is room: above one fill to beginning and end, above another to
+    nothing, the oldest first (SETTINGS.md, `CONTEXT_PRUNING__*`). Returns what it took.
+    """
+    pruning = draft.turn.settings.values.context_pruning
+    if not pruning.enabled or draft.fill < pruning.soft_trim_ratio:
+        return []
+    keep, conversation_id = pruning.keep_last_assistants, draft.turn.conversation_id
+    before = dict(draft.forms)
+    old = results_before(draft.units, keep, conversation_id)
+    limit = pruning.soft_trim.max_chars
+    draft.cut([row for row in old if row.id not in draft.forms and len(row.text) > limit], CutForm.TRIMMED)
+    old = results_before(draft.units, keep, conversation_id)
+    if pruning.hard_clear.enabled and sum(len(row.text) for row in old) >= pruning.min_prunable_tool_chars:
+        for row in old:
+            if draft.fill < pruning.hard_clear_ratio:
+                break
+            if draft.forms.get(row.id) is not CutForm.CLEARED:
+                draft.cut([row], CutForm.CLEARED)
+    return ["trim_by_position"] if draft.forms != before else []
+
+
+def shrink_injected(draft: Draft) -> None:
+    """1: what was injected and is volatile shrinks in proportion to its budget, each to 200 characters at least."""
+    total = sum(section.tokens for section in draft.injected if section.is_volatile)
+    if total <= draft.frame.injected_budget:
+        return
+    ratio = draft.frame.injected_budget / total
+    draft.injected = tuple(
+        _shrunk(section, ratio, draft.costs.count) if section.is_volatile else section for section in draft.injected
     )
 
 
-def choose_images(found: Sequence[ImageKey], burst: Sequence[int], sent: Sequence[int]) -> Sequence[ImageKey]:
-    """Of the images in the window, those to send: what was `sent` before and what is new. Where new ones make them too
-    many, half of them go at once, so that there is room for the next; those of the burst itself always stay.
-    """
-    found = [image for image in found if not sent or image.id >= sent[0]]
-    is_new = bool(found) and (not sent or found[-1].id > sent[-1])
-    if not is_new or len(found) <= MOST_IMAGES:
-        return found
-    asked = sum(image.message_id in burst for image in found)
-    return found[-max(MOST_IMAGES // 2, asked) :]
+def _shrunk(section: Injected, ratio: float, count: Count) -> Injected:
+    chars = max(LEAST_INJECTED_CHARS, int(len(section.text) * ratio))
+    if len(section.text) <= chars:
+        return section
+    text = section.text[:chars]
+    return replace(section, text=text, tokens=section.tokens - count(section.text) + count(text))
 
 
-def _images_that_fit(turn: Turn, room: int) -> Sequence[ImageRow]:
-    most = max(0, room // IMAGE_TOKENS)
-    if len(turn.images) <= most:
-        return turn.images
-    asked = sum(image.message_id in turn.burst for image in turn.images)
-    kept = max(most // 2, min(most, asked))
-    return turn.images[len(turn.images) - kept :]
+def shorten_results(draft: Draft) -> None:
+    """2: long results of tools are cut to their beginning, all but those of the last round."""
+    old = (row for group in tool_groups(draft.units)[:-1] for row in group)
+    draft.cut([row for row in old if is_result(row) and len(row.text) > LONG_RESULT_CHARS], CutForm.HEAD)
 
 
-def _images_by_message(images: Iterable[ImageRow]) -> Mapping[int, int]:
-    number: dict[int, int] = {}
-    for image in images:
-        number[image.message_id] = number.get(image.message_id, 0) + 1
-    return number
+def fold_tool_groups(draft: Draft) -> None:
+    """3: old tool rounds become a line of the persona, all but the last, where that is shorter."""
+    groups = tool_groups(draft.units)[:-1]
+    _fold(draft, [group for group in groups if draft.costs.row(as_line(group, draft.costs.count)) < draft.size(group)])
 
 
-def _asked(units: Sequence[Unit], turn: Turn) -> int:
-    """How many of the last units hold what is answered: the burst, and what was said in between."""
-    first = turn.burst[0] if turn.burst else turn.position
-    return min(len(units), max(1, sum(unit[0].position >= first for unit in units)))
+def _fold(draft: Draft, groups: Sequence[Unit]) -> None:
+    lines = {group[0].id: as_line(group, draft.costs.count) for group in groups}
+    draft.forms |= dict.fromkeys(lines, CutForm.LINE)
+    draft.put(lines, gone=(row.id for group in groups for row in group[1:]))
+
+
+def leave_out_examples(draft: Draft) -> None:
+    """The card goes without its example dialogue, for good until the next compaction."""
+    draft.without_examples = draft.frame.examples > 0
+
+
+def drop_oldest(draft: Draft) -> None:
+    """4: the oldest messages go, with their tool rounds and answers, but never what is answered."""
+    draft.units = keep_newest(draft.units, draft.frame.room - draft.around, cost=draft.size, asked=draft.asked)
+
+
+def drop_injected(draft: Draft) -> None:
+    """5: what was injected goes. Where much is missing by now, the model is told."""
+    draft.injected = ()
+    left = {row.id for unit in draft.units for row in unit}
+    if sum(row.id not in left for row in draft.turn.history) >= MANY_MESSAGES:
+        draft.note = REMOVED_NOTE
+
+
+def shorten_asked(draft: Draft) -> None:
+    """At last even what is answered is shortened: beginning and end of each that is larger than its share."""
+    asked, costs = draft.asked, draft.costs
+    originals = {row.id: row for row in draft.turn.history if row.id in draft.turn.cuts.shortened}
+    whole = [tuple(originals.get(row.id, row) for row in unit) for unit in draft.units[-asked:]]
+    room = int((draft.frame.room - draft.around) * REFILL_RATIO)
+    while len(whole) > 1 and fair_share([costs.row(row) for unit in whole for row in unit], room) < SMALLEST_SHARE:
+        whole = whole[1:]
+    draft.shortened |= _shortenings([row for unit in whole for row in unit], room, costs)
+    draft.units = [tuple(_shortened(row, draft.shortened, costs.count) for row in unit) for unit in whole]
+    draft.sizes = {row.id: costs.row(row) for unit in draft.units for row in unit}
+
+
+def _shortenings(rows: Sequence[WindowRow], room: int, costs: Costs) -> dict[int, int]:
+    """Characters to keep of each row that is larger than its share of the room."""
+    share = fair_share(map(costs.row, rows), room)
+    return {
+        row.id: _chars_of(row, share - costs.around(row), costs.count)
+        for row in rows
+        if row.text and not row.tool_calls and costs.row(row) > share
+    }
+
+
+def _chars_of(row: WindowRow, limit: int, count: Count) -> int:
+    return chars_within(row.text, max(0, len(row.text) * limit // max(1, row.tokens)), limit, count)
+
+
+def _shortened(row: WindowRow, shortened: Mapping[int, int], count: Count) -> WindowRow:
+    chars = shortened.get(row.id)
+    if chars is None or len(row.text) <= chars:
+        return row
+    text = shorten(row.text, chars)
+    return replace(row, text=text, tokens=count(text))
+
+
+def _fitted(draft: Draft, images: Sequence[ImageRow], stages: Sequence[str]) -> Fitted:
+    first = draft.units[0][0].position if draft.units else 0
+    kept = {row.id for row in draft.turn.history if row.position >= first}
+    dropped = len(draft.turn.history) - len(kept)
+    return Fitted(
+        units=draft.units,
+        images=images,
+        tokens=draft.history,
+        result_tokens=sum(draft.sizes[row.id] for unit in draft.units for row in unit if is_result(row)),
+        whole=sum(map(draft.costs.row, draft.turn.history)),
+        dropped=dropped,
+        injected=draft.injected,
+        note=draft.note,
+        stages=tuple(stages),
+        cuts=Cuts(
+            start=first if dropped else draft.turn.cuts.start,
+            shortened={row: chars for row, chars in draft.shortened.items() if row in kept},
+            images=tuple(image.id for image in images if image.message_id in kept),
+            results={row: form for row, form in draft.forms.items() if row in kept},
+            without_examples=draft.without_examples,
+        ),
+    )
 
 
 def keep_newest(units: Sequence[U], room: int, *, cost: Callable[[U], int], asked: int = 1) -> list[U]:
@@ -165,51 +264,15 @@ def keep_newest(units: Sequence[U], room: int, *, cost: Callable[[U], int], aske
     return list(units[first:])
 
 
-def fair_share(costs: Iterable[int], room: int) -> int:
-    """The most that each may cost so that all fit: small ones stay whole, large ones share what is left."""
-    left, waiting = room, sorted(costs)
-    share = room
-    while waiting:
-        share = left // len(waiting)
-        if waiting[0] > share:
-            break
-        left -= waiting.pop(0)
-    return share
-
-
-def _shortenings(rows: Sequence[WindowRow], room: int, costs: _Costs) -> dict[int, int]:
-    """Characters to keep of each row that is larger than its share of the room."""
-    share = fair_share(map(costs.row, rows), room)
-    return {
-        row.id: _chars_within(row, share - costs.around(row), costs.count)
-        for row in rows
-        if row.text and not row.tool_calls and costs.row(row) > share
-    }
-
-
-def _chars_within(row: WindowRow, limit: int, count: Count) -> int:
-    """How many characters of a row's text fit into `limit` tokens, the note about the rest included."""
-    chars = max(0, len(row.text) * limit // max(1, row.tokens))
-    while chars and (used := count(shorten(row.text, chars))) > limit:
-        chars = chars * limit * 9 // (used * 10)
-    return chars
-
-
-def shorten(text: str, chars: int) -> str:
-    """The beginning and the end of a text, `chars` characters together, with a note of how much went between them.
-
-    Both count: a file stands below the question about it, or a question below what was pasted.
-    """
-    if len(text) <= chars:
-        return text
-    tail = chars // 3
-    note = f"[{len(text) - chars} characters left out]"
-    return "\n".join(filter(None, (text[: chars - tail], note, text[len(text) - tail :])))
-
-
-def _shortened(row: WindowRow, shortened: Mapping[int, int], count: Count) -> WindowRow:
-    chars = shortened.get(row.id)
-    if chars is None or len(row.text) <= chars:
-        return row
-    text = shorten(row.text, chars)
-    return replace(row, text=text, tokens=count(text))
+STAGES: tuple[Callable[[Draft], None], ...] = (
+    shrink_injected,
+    shorten_results,
+    fold_tool_groups,
+    leave_out_examples,
+    drop_oldest,
+    drop_injected,
+    shorten_asked,
+)
+"""What a request goes through that does not fit, until it does. The reasoning of models is not stored, so that there is
+none to shorten; within a turn it goes back whole, as servers demand that want it at all.
+"""

@@ -40,6 +40,17 @@ class Slot(StrEnum):
     TAIL = "tail"
 
 
+class Hold(StrEnum):
+    """How firmly a section stands where room is short."""
+
+    FIRM = "firm"
+    """It always goes with a request."""
+    EXAMPLE = "example"
+    """It goes before any message does, and stays away until the next compaction."""
+    INJECTED = "injected"
+    """It was brought in for this turn (lore, recall, an extension's text): it shrinks first, and goes last of all."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Section:
     """One piece of the prompt and where it stands; sections of a slot keep the order of `SECTIONS`."""
@@ -47,6 +58,7 @@ class Section:
     name: str
     slot: Slot
     build: Callable[[Turn], Awaitable[str | None]]
+    hold: Hold = Hold.FIRM
 
 
 async def card_section(turn: Turn) -> str | None:
@@ -54,14 +66,21 @@ async def card_section(turn: Turn) -> str | None:
     if turn.persona is None:
         return None
     card = turn.persona.card
-    pieces = (card.system_prompt, card.description, card.personality, card.scenario, _examples(card.example_messages))
+    pieces = (card.system_prompt, card.description, card.personality, card.scenario)
     text = "\n\n".join(piece for piece in (f"You are {turn.persona_name}.", *pieces) if piece)
-    rules = turn.settings.values.system_prompt
-    return expand(text, char=turn.persona_name, user=_user(turn), original=rules)
+    return _expanded(text, turn)
 
 
-def _examples(text: str) -> str:
-    return f"Examples of how you talk:\n{text.replace('<START>', '').strip()}" if text.strip() else ""
+async def examples_section(turn: Turn) -> str | None:
+    """How the persona talks, by examples."""
+    if turn.persona is None or not turn.persona.card.example_messages.strip():
+        return None
+    examples = turn.persona.card.example_messages.replace("<START>", "").strip()
+    return _expanded(f"Examples of how you talk:\n{examples}", turn)
+
+
+def _expanded(text: str, turn: Turn) -> str:
+    return expand(text, char=turn.persona_name, user=_user(turn), original=turn.settings.values.system_prompt)
 
 
 async def rules_section(turn: Turn) -> str | None:
@@ -101,6 +120,7 @@ def _user(turn: Turn) -> str:
 
 SECTIONS: tuple[Section, ...] = (
     Section(name="persona", slot=Slot.STABLE, build=card_section),
+    Section(name="examples", slot=Slot.STABLE, build=examples_section, hold=Hold.EXAMPLE),
     Section(name="rules", slot=Slot.STABLE, build=rules_section),
     Section(name="platform", slot=Slot.STABLE, build=input_convention_section),
     Section(name="memory", slot=Slot.STABLE, build=memory_section),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from types import MappingProxyType
@@ -47,7 +47,7 @@ PART_OF_SECTION: Mapping[str, str] = {
 
 
 class PrefixBreak(StrEnum):
-    """Why a request does not begin with what its predecessor was (DESIGN 7): the provider's cache is lost from there."""
+    """Why a request does not begin with its predecessor (DESIGN 7): the provider's cache is lost from there on."""
 
     COMPACTION = "compaction"
     MEMORY = "memory"
@@ -103,3 +103,21 @@ class PromptUsage:
         """As the ledger keeps it."""
         figures = {name: getattr(self, name) for name in ("window", "max_tokens", "budget", "used", "messages")}
         return json.dumps({**figures, "dropped": self.dropped, "baseline": self.baseline, "parts": dict(self.parts)})
+
+
+def counted_parts(sections: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Every part by name, with the tokens of the sections in theirs."""
+    parts = dict.fromkeys(PARTS[:-1], 0)
+    for name, tokens in sections:
+        part = PART_OF_SECTION.get(name, name)
+        parts[part] = parts.get(part, 0) + tokens
+    return parts
+
+
+def scaled(parts: Mapping[str, int], factor: float) -> dict[str, int]:
+    """The parts in tokens of a model that makes `factor` of one of ours; their sum is the scaled sum."""
+    made, before, running = {}, 0, 0
+    for name, tokens in parts.items():
+        running += tokens
+        made[name], before = int(running * factor) - before, int(running * factor)
+    return made

@@ -123,13 +123,21 @@ class ConversationRow:
     id: int
     persona_id: str
     watermark: int
+    generation: int
+    """How often what was said before has changed since (R4)."""
     is_greeted: bool
 
 
 def conversation_by_id(tx: Tx, conversation_id: int) -> ConversationRow:
     """A conversation that is known to exist."""
     row = tx.execute(_BY_ID, {"id": conversation_id}).one()
-    return ConversationRow(id=row.id, persona_id=row.persona_id, watermark=row.watermark, is_greeted=row.greeted)
+    return ConversationRow(
+        id=row.id,
+        persona_id=row.persona_id,
+        watermark=row.watermark,
+        generation=row.generation,
+        is_greeted=row.greeted,
+    )
 
 
 def mark_greeted(tx: Tx, conversation_id: int) -> bool:

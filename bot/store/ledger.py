@@ -9,6 +9,7 @@ from sqlalchemy import delete, insert, select
 
 from bot.llm.model import Usage
 from bot.llm.quirks import LearnedQuirk, Quirk
+from bot.prompt.usage import PromptUsage
 from bot.store.database import Tx
 from bot.store.tables import learned_quirks, model_calls, remembered
 
@@ -25,6 +26,8 @@ class CallRecord:
     persona_id: str | None = None
     author_key: str | None = None
     usage: Usage | None = None
+    prompt_usage: PromptUsage | None = None
+    """What the request filled of the window."""
     estimated_tokens: int = 0
     first_token_ms: int = 0
     total_ms: int = 0
@@ -35,9 +38,14 @@ _INSERT_CALL = insert(model_calls)  # made once: building a statement costs more
 
 def record_call(tx: Tx, call: CallRecord, now: datetime) -> None:
     """Add a call to the ledger."""
-    values = {name: getattr(call, name) for name in call.__slots__ if name != "usage"}
+    values = {name: getattr(call, name) for name in call.__slots__ if name not in ("usage", "prompt_usage")}
     usage = asdict(call.usage) if call.usage is not None else {}
-    tx.execute(_INSERT_CALL, {**values, **usage, "at": now})
+    filled = call.prompt_usage
+    prompt = {
+        "prompt_usage": filled.as_json() if filled else None,
+        "prefix_break": filled.prefix_break.value if filled and filled.prefix_break else None,
+    }
+    tx.execute(_INSERT_CALL, {**values, **usage, **prompt, "at": now})
 
 
 def load_quirks(tx: Tx) -> list[LearnedQuirk]:

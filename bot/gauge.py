@@ -1,0 +1,37 @@
+"""Tells how full a session's window is, without asking a model anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.agent import Agent
+from bot.opening import TurnOpener
+from bot.prompt.build import PromptBuilder
+from bot.prompt.tokens import ModelTokens
+from bot.prompt.usage import PromptUsage
+from bot.turn import Asker
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gauge:
+    """Builds the prompt that the next turn would send, and reads it."""
+
+    opener: TurnOpener
+    builder: PromptBuilder
+    agent: Agent
+    tokens: ModelTokens
+
+    async def snapshot(self, session_id: int, asker: Asker) -> PromptUsage | None:
+        """What a request would fill if the asker said something now: window, max tokens, budget, `used`, `ratio`,
+        `bucket`, and `parts` by name (`bot.prompt.usage.PARTS` first, then other sections) that sum to `used`. For
+        /context, and after a compaction by hand. `None` where nobody has talked to a persona yet.
+
+        Raises:
+            NoRoom: persona, rules and tools leave no room for anything.
+        """
+        turn = await self.opener.preview(session_id, asker)
+        if turn is None:
+            return None
+        tools = [tool.spec for tool in self.agent.tools_for(turn)]
+        prompt = await self.builder.build(turn, factor=self.tokens.factor(turn.model), tools=tools)
+        return prompt.usage

@@ -46,6 +46,8 @@ class CommandSpec:
     """A constant, because Discord wants it when the command is deferred, before anything is known (D10)."""
     manages: bool = False
     """Whether it changes a place for everyone: in groups it needs the platform's own rights."""
+    example: str = ""
+    """A line that uses it, without its slash, for those who ask for help."""
 
     @property
     def name(self) -> str:

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.chat import Complete, ValueQuery
+from bot.commands.clearing import CLEARING_COMMANDS
 from bot.commands.command import Command, Desk
+from bot.commands.compact import COMPACT_COMMANDS
+from bot.commands.context import CONTEXT_COMMANDS
 from bot.commands.conversation import CONVERSATION_COMMANDS
+from bot.commands.export import EXPORT_COMMANDS
+from bot.commands.follow_ups import FOLLOW_UP_COMMANDS
 from bot.commands.help import HELP_COMMANDS
+from bot.commands.history import HISTORY_COMMANDS
+from bot.commands.memory import MEMORY_COMMANDS
 from bot.commands.model import MODEL_COMMANDS
 from bot.commands.persona import PERSONA_COMMANDS
 from bot.commands.privacy import PRIVACY_COMMANDS
@@ -35,6 +42,13 @@ COMMANDS: tuple[Command, ...] = (
     *MODEL_COMMANDS,
     *SESSION_COMMANDS,
     *CONVERSATION_COMMANDS,
+    *MEMORY_COMMANDS,
+    *CLEARING_COMMANDS,
+    *EXPORT_COMMANDS,
+    *FOLLOW_UP_COMMANDS,
+    *COMPACT_COMMANDS,
+    *HISTORY_COMMANDS,
+    *CONTEXT_COMMANDS,
     *PRIVACY_COMMANDS,
     *HELP_COMMANDS,
 )

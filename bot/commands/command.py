@@ -10,16 +10,19 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+from zoneinfo import ZoneInfo
 
-from bot.chat import ChannelRef, CommandNames, CommandSpec, Inbound, Outbound, ValueQuery
+from bot.chat import ChannelRef, CommandNames, CommandSpec, Inbound, Outbound, ReplyStream, ValueQuery
 from bot.dispatch import Dispatcher
 from bot.errors import UserError
 from bot.gate import AccessPolicy
+from bot.gauge import Gauge
 from bot.greeting import Greeter
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.llm.quirks import Quirk
 from bot.locale import Catalogue
+from bot.memory.keeper import Keeper
 from bot.opening import model_in_force
 from bot.overrides import Resolver, SessionSettings
 from bot.personas.library import PersonaLibrary
@@ -27,6 +30,7 @@ from bot.quota import Admission, Quota
 from bot.settings import Settings
 from bot.store.database import Database
 from bot.store.sessions import SessionRow
+from bot.tasks import Tasks
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -47,6 +51,12 @@ class Call:
     now: datetime
     answer: Callable[[Outbound], Awaitable[None]]
     """Answers at once, for a command that has more to say after its answer."""
+    begin: Callable[[], Awaitable[ReplyStream]]
+    """Begins an answer that is to change, for a command that takes its time."""
+
+    def local(self, moment: datetime) -> datetime:
+        """A moment as the clocks here show it."""
+        return moment.astimezone(ZoneInfo(self.settings.values.timezone))
 
 
 class Platforms(Protocol):
@@ -57,6 +67,9 @@ class Platforms(Protocol):
 
     async def hears_everything(self, channel: ChannelRef) -> bool:
         """Whether all that is said in a group reaches us (T18)."""
+
+    def link(self, channel: ChannelRef, message_id: str) -> str | None:
+        """Address of a message, where the platform has one."""
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours."""
@@ -76,6 +89,9 @@ class Desk:
     dispatcher: Dispatcher
     platforms: Platforms
     greeter: Greeter
+    keeper: Keeper
+    gauge: Gauge
+    tasks: Tasks
     policy: AccessPolicy
     quota: Quota
     is_counted: Callable[[str], bool]
@@ -84,6 +100,8 @@ class Desk:
     """What a model's server refused, or its answers showed, by its full name."""
     forget: Callable[[str], Awaitable[None]]
     """Forgets that, so that the next request tries everything again."""
+    count: Callable[[str], int]
+    """Tokens of a text, as we count."""
     commands: Callable[[], Sequence[Command]]
 
     @property

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk
+from bot.commands.memory_state import memory_lines
 from bot.dispatch import Interruption, TurnRequest
 from bot.errors import UserError
 from bot.opening import model_in_force
@@ -134,6 +135,7 @@ async def status(call: Call, desk: Desk) -> Outbound:
         else desk.text("status-idle", call.locale),
         desk.text(f"status-answer-{_state_of(reply)}", call.locale),
         desk.text("status-messages", call.locale, count=count),
+        *await memory_lines(call, desk),
     ]
     return Outbound(text="\n".join(f"- {line}" for line in lines))
 

@@ -86,6 +86,8 @@ def _usage(spec: CommandSpec, call: Call, desk: Desk) -> str:
     for option in spec.options:
         meaning = desk.text(f"option-{option.name}", call.locale)
         lines.append(f"- {_option_names(option, names[option.name])} – {meaning}")
+    if spec.example:
+        lines.append(desk.catalogue.text("help-example", call.locale, line=f"`/{spec.example}`"))
     return "\n".join(lines)
 
 

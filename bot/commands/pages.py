@@ -47,7 +47,12 @@ def near_action(keyword: str, group: str, desk: Desk) -> str:
 
 def paged(heading: str, lines: Sequence[str], page: Page[T], command: str, call: Call, desk: Desk) -> Outbound:
     """A page as an answer; `command` lists the same again and is what the buttons repeat."""
-    pieces = [heading, "\n".join(f"- {line}" for line in lines)]
+    return paged_text(heading, "\n".join(f"- {line}" for line in lines), page, command, call, desk)
+
+
+def paged_text(heading: str, body: str, page: Page[T], command: str, call: Call, desk: Desk) -> Outbound:
+    """The same of what is no plain list."""
+    pieces = [heading, body]
     if page.count > 1:
         pieces.append(desk.text("page-of", call.locale, page=page.number, pages=page.count))
     return Outbound(text="\n\n".join(pieces), buttons=_buttons(page, command, call.options.get(KEYWORD.name, "")))

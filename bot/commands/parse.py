@@ -47,11 +47,14 @@ def find_path(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> t
     """The command or group of commands that a line begins with, and what follows; an empty path when there is none."""
     head, rest = _first_word(line)
     path: tuple[str, ...] = ()
-    for typed in filter(None, re.split("[._]", head)):
-        word = names.find_word(typed, path, specs)
+    pieces = [*filter(None, re.split("[._]", head))]
+    while pieces:
+        # Telegram's menu writes "follow-ups done" as follow_ups_done.
+        joined = ((length, names.find_word("-".join(pieces[:length]), path, specs)) for length in (1, 2))
+        length, word = next(((length, word) for length, word in joined if word is not None), (0, None))
         if word is None:
             return (), line
-        path = (*path, word)
+        path, pieces = (*path, word), pieces[length:]
     while path and rest:
         typed, after = _first_word(rest)
         word = names.find_word(typed, path, specs)

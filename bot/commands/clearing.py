@@ -1,0 +1,103 @@
+"""/memory clear and /memory undo: taking much out at once, after asking, and taking that back."""
+
+from __future__ import annotations
+
+from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound
+from bot.commands.command import Call, Command, Desk
+from bot.errors import UserError
+from bot.memory.items import ItemKind
+from bot.store import clearing, memories
+from bot.store.archive import count_history
+from bot.store.database import Tx
+
+ALL_ITEMS = (memories.GIST, *(kind.value for kind in ItemKind))
+
+CLEARED = {
+    "summary": (memories.GIST,),
+    "facts": (ItemKind.FACT.value,),
+    "events": (ItemKind.EVENT.value,),
+    "consensus": (ItemKind.CONSENSUS.value,),
+    "follow-ups": (ItemKind.FOLLOW_UP.value,),
+    "history": (),
+    "all": ALL_ITEMS,
+}
+"""What can be cleared, and the kinds of items that go by it."""
+FOR_GOOD = ("history", "all")
+"""These remove words themselves."""
+
+
+async def clear(call: Call, desk: Desk) -> Outbound:
+    """`/memory clear [what] [-y]`: asks first, by a button or for the flag."""
+    what = call.options.get("what")
+    counts = await desk.db.read(_count, call)
+    if what is None:
+        return _choices(counts, call, desk)
+    if not counts[what]:
+        raise UserError("memory-nothing-to-clear", what=what)
+    if what in FOR_GOOD and desk.dispatcher.is_running(call.session.id):
+        raise UserError("answer-is-running")
+    if "yes" not in call.options:
+        return _question(what, counts[what], call, desk)
+    count = await desk.db.run(_clear, what, call)
+    return desk.say("memory-erased" if what in FOR_GOOD else "memory-cleared", call, what=what, count=count)
+
+
+def _count(tx: Tx, call: Call) -> dict[str, int]:
+    """How much there is to clear of everything."""
+    memory = memories.read_memory(tx, call.conversation_id)
+    kinds = [item.new.kind.value for item in memory.items] + [memories.GIST] * bool(memory.gist)
+    counts = {what: sum(kind in named for kind in kinds) for what, named in CLEARED.items()}
+    counts["history"] = count_history(tx, call.session.id, call.conversation_id)
+    counts["all"] += counts["history"]
+    return counts
+
+
+def _choices(counts: dict[str, int], call: Call, desk: Desk) -> Outbound:
+    there = {what: count for what, count in counts.items() if count}
+    if not there:
+        return desk.say("memory-empty", call)
+    lines = [f"- `{what}`: {desk.text(f'memory-clear-{what}', call.locale, count=there[what])}" for what in there]
+    buttons = [Button(label=what, command=f"memory clear {what}") for what in there]
+    rows = tuple(tuple(buttons[first : first + 4]) for first in range(0, len(buttons), 4))
+    return Outbound(text="\n".join((desk.text("memory-clear-what", call.locale), "", *lines)), buttons=rows)
+
+
+def _question(what: str, count: int, call: Call, desk: Desk) -> Outbound:
+    gone = desk.text(f"memory-clear-{what}", call.locale, count=count)
+    after = desk.text("memory-clear-for-good" if what in FOR_GOOD else "memory-clear-undoable", call.locale)
+    how = desk.text("memory-clear-how", call.locale, what=what)
+    button = Button(label=desk.text("memory-clear-yes", call.locale, what=what), command=f"memory clear {what} -y")
+    asked = desk.catalogue.text("memory-clear-ask", call.locale, gone=gone)
+    return Outbound(text=f"{asked}\n{after} {how}", buttons=((button,),))
+
+
+def _clear(tx: Tx, what: str, call: Call) -> int:
+    author = call.inbound.author.key
+    if what not in FOR_GOOD:
+        return clearing.clear_kinds(tx, call.conversation_id, CLEARED[what], author, call.now)
+    count = clearing.erase_history(tx, call.session.id, call.conversation_id, call.now)
+    return count + clearing.erase_memory(tx, call.conversation_id) if what == "all" else count
+
+
+async def undo(call: Call, desk: Desk) -> Outbound:
+    """`/memory undo`: take back the newest clearing, forgetting or compaction, and say which."""
+    undone = await desk.db.run(clearing.undo_newest, call.conversation_id, call.now)
+    if undone is None:
+        raise UserError("memory-nothing-to-undo")
+    act = "shortened" if undone.act is clearing.Act.FOLDED and not undone.count else undone.act.value
+    at = f"{call.local(undone.done_at):%Y-%m-%d %H:%M}"
+    return desk.say(f"memory-undone-{act}", call, count=undone.count, at=at)
+
+
+WHAT = OptionSpec(name="what", kind=OptionKind.CHOICE, choices=tuple(CLEARED))
+YES = OptionSpec(name="yes", kind=OptionKind.SWITCH, flag="-y")
+
+CLEARING_COMMANDS = (
+    Command(
+        spec=CommandSpec(
+            path=("memory", "clear"), options=(WHAT, YES), manages=True, example="memory clear events --yes"
+        ),
+        run=clear,
+    ),
+    Command(spec=CommandSpec(path=("memory", "undo"), manages=True), run=undo),
+)

@@ -1,0 +1,62 @@
+"""/context: what the next request would hold, part by part, and what has no room in it."""
+
+from __future__ import annotations
+
+from bot.chat import CommandSpec, Outbound
+from bot.commands.command import Call, Command, Desk, inert
+from bot.errors import UserError
+from bot.prompt.build import NoRoom
+from bot.prompt.usage import PARTS
+from bot.turn import Asker, Turn
+
+LEFT_OUT_SHOWN = 5
+"""Items that are named; the rest are counted."""
+
+
+async def show_context(call: Call, desk: Desk) -> Outbound:
+    """`/context`: built as a request is, and sent to nobody."""
+    author = call.inbound.author
+    asker = Asker(key=author.key, name=author.name)
+    turn = await desk.gauge.opener.preview(call.session.id, asker)
+    try:
+        usage = await desk.gauge.snapshot(call.session.id, asker)
+    except NoRoom:
+        raise UserError(f"model-{NoRoom.kind}") from None
+    if usage is None or turn is None:
+        raise UserError("history-none")
+    parts = {name: tokens for name, tokens in usage.parts.items() if tokens}
+    lines = [f"{_part(name, call, desk)}: {tokens:,}" for name, tokens in parts.items()]
+    pieces = [
+        desk.text(
+            "context-used",
+            call.locale,
+            model=turn.model,
+            used=usage.used,
+            window=usage.window,
+            percent=round(usage.ratio * 100),
+        ),
+        "\n".join(f"- {line}" for line in lines),
+        desk.text("context-history", call.locale, count=usage.messages),
+        desk.text("context-dropped", call.locale, count=usage.dropped) if usage.dropped else "",
+        _left_out(turn, call, desk),
+    ]
+    return Outbound(text="\n\n".join(filter(None, pieces)))
+
+
+def _part(name: str, call: Call, desk: Desk) -> str:
+    """What a part is called; sections of extensions go by their own names."""
+    text = desk.catalogue.text(f"context-part-{name.replace('_', '-')}", call.locale) if name in PARTS else name
+    return inert(text)
+
+
+def _left_out(turn: Turn, call: Call, desk: Desk) -> str:
+    items = turn.memory.left_out
+    if not items:
+        return ""
+    lines = [f"- `{item.id}` {inert(item.new.text)}" for item in items[:LEFT_OUT_SHOWN]]
+    if len(items) > LEFT_OUT_SHOWN:
+        lines.append(f"- … +{len(items) - LEFT_OUT_SHOWN}")
+    return "\n".join((desk.text("context-left-out", call.locale, count=len(items)), *lines))
+
+
+CONTEXT_COMMANDS = (Command(spec=CommandSpec(path=("context",), ephemeral=True), run=show_context),)

@@ -1,0 +1,52 @@
+"""How the memory of a session stands: what is kept, the newest compaction, and what keeps one from happening."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+from bot.commands.command import Call, Desk
+from bot.commands.compact import problem_text
+from bot.commands.notes import Group, group_of
+from bot.memory.compaction import next_try
+from bot.memory.items import Memory
+from bot.memory.snapshot import ATTEMPTS_LOOKED_AT
+from bot.store.compactions import CompactionRow, Outcome, newest_compactions
+from bot.store.database import Tx
+from bot.store.memories import read_memory
+
+
+async def memory_lines(call: Call, desk: Desk) -> list[str]:
+    """What /status tells of memory."""
+    memory, attempts = await desk.db.read(_read, call.conversation_id)
+    return [*_lines(memory, attempts, call, desk)]
+
+
+def _read(tx: Tx, conversation_id: int) -> tuple[Memory, list[CompactionRow]]:
+    return read_memory(tx, conversation_id), newest_compactions(tx, conversation_id, ATTEMPTS_LOOKED_AT)
+
+
+def _lines(memory: Memory, attempts: Sequence[CompactionRow], call: Call, desk: Desk) -> Iterator[str]:
+    yield _kept(memory, call, desk)
+    done = next((row for row in attempts if row.outcome in (Outcome.DONE, Outcome.SEALED) and row.messages), None)
+    if done is not None:
+        at = f"{call.local(done.began_at):%Y-%m-%d %H:%M}"
+        reason = desk.text(f"history-reason-{done.reason.value}", call.locale)
+        yield desk.text("status-folded", call.locale, count=done.messages, at=at, reason=reason)
+    again_at = next_try(attempts)
+    if again_at is not None:
+        problem = problem_text(next(row.problem for row in attempts if row.messages), call, desk)
+        at = f"{call.local(again_at):%Y-%m-%d %H:%M}"
+        yield desk.text("status-folding-failed", call.locale, problem=problem, at=at)
+    if desk.keeper.is_running(call.conversation_id):
+        yield desk.text("status-folding", call.locale)
+
+
+def _kept(memory: Memory, call: Call, desk: Desk) -> str:
+    counts = Counter(group_of(item) for item in memory.items)
+    kinds = [
+        desk.text(f"status-memory-{group.value}", call.locale, count=counts[group]) for group in Group if counts[group]
+    ]
+    if not kinds:
+        return desk.text("status-memory-none", call.locale)
+    return desk.text("status-memory", call.locale, kinds=", ".join(kinds))

@@ -1,0 +1,49 @@
+"""Who is meant by a name that somebody types."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping, Sequence
+
+from bot.chat import ValueQuery
+from bot.commands.command import Desk
+from bot.errors import UserError
+from bot.spelling import near_names
+from bot.store.archive import remembered_people
+from bot.store.database import Tx
+from bot.store.sessions import find_session
+
+
+def who_is_meant(typed: str, people: Mapping[str, str]) -> str:
+    """The key of the person with this name, or of this key; `people` are names by key.
+
+    Raises:
+        UserError: nobody here has that name, or several have.
+    """
+    wanted = _folded(typed.removeprefix("@"))
+    found = [key for key, name in people.items() if wanted in (_folded(name), _folded(key))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UserError("memory-who-several", who=typed, keys=", ".join(found))
+    if near := near_names(typed, people.values()):
+        raise UserError("memory-who-near", who=typed, near=", ".join(near))
+    raise UserError("memory-who-unknown", who=typed)
+
+
+async def suggest_people(desk: Desk, query: ValueQuery) -> Sequence[str]:
+    """Names of those who are remembered in a channel, and of whoever asks."""
+    names = [query.author.name, *await desk.db.read(_remembered, query)]
+    wanted = _folded(query.typed)
+    return [name for name in dict.fromkeys(names) if wanted in _folded(name)]
+
+
+def _remembered(tx: Tx, query: ValueQuery) -> list[str]:
+    session = find_session(tx, query.channel)
+    if session is None or session.conversation_id is None:
+        return []
+    return [*remembered_people(tx, session.conversation_id).values()]
+
+
+def _folded(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())

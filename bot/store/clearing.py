@@ -1,0 +1,123 @@
+"""Takes things out of a conversation's memory by somebody's word, and takes that back where it can be."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from sqlalchemy import bindparam, delete, func, or_, select, update
+
+from bot.store.compactions import Outcome, undo_compaction
+from bot.store.conversations import raise_generation
+from bot.store.database import Tx
+from bot.store.memories import retire_item, retire_kinds, revive
+from bot.store.memory_tables import compactions, memory_items, memory_sources
+from bot.store.tables import images, messages
+from bot.store.window import SAID_OR_HEARD
+
+AT_ONCE = 500
+"""Ids in one statement; SQLite takes 32,766 parameters."""
+
+
+class Act(StrEnum):
+    """What can be taken back."""
+
+    CLEARED = "cleared"
+    FORGOTTEN = "forgotten"
+    FOLDED = "folded"
+
+
+_CLEARED, _FORGOTTEN = "clear:", "forget:"
+"""Before the key of whoever did it, in `retired_by`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Undone:
+    """What was taken back: how many items returned, or how many messages stand word for word again."""
+
+    act: Act
+    count: int
+    done_at: datetime
+
+
+def clear_kinds(tx: Tx, conversation_id: int, kinds: Collection[str], author_key: str, now: datetime) -> int:
+    """Forget all items of some kinds at once; how many there were."""
+    raise_generation(tx, conversation_id)
+    return retire_kinds(tx, conversation_id, kinds, _CLEARED + author_key, now)
+
+
+def forget_item(tx: Tx, conversation_id: int, item_id: int, author_key: str, now: datetime) -> bool:
+    """Forget one item; whether it was there."""
+    raise_generation(tx, conversation_id)
+    return retire_item(tx, conversation_id, item_id, _FORGOTTEN + author_key, now)
+
+
+def erase_history(tx: Tx, session_id: int, conversation_id: int, now: datetime) -> int:
+    """Remove the words of everything that a conversation has said and heard; how many messages had some. What was made
+    of them stays in memory, and no compaction of them can be taken back.
+    """
+    found = select(messages.c.id, messages.c.text).where(
+        messages.c.session_id == bindparam("session_id"), SAID_OR_HEARD
+    )
+    rows = tx.execute(found, {"session_id": session_id, "conversation_id": conversation_id}).all()
+    ids = [row.id for row in rows]
+    gone = {
+        "text": "",
+        "words": 0,
+        "quote": "",
+        "tokens": 0,
+        "tool_calls": None,
+        "deleted_at": func.coalesce(messages.c.deleted_at, now),
+    }
+    for first in range(0, len(ids), AT_ONCE):
+        some = ids[first : first + AT_ONCE]
+        tx.execute(update(messages).where(messages.c.id.in_(some)).values(gone))
+        tx.execute(delete(images).where(images.c.message_id.in_(some)))
+    tx.execute(
+        update(compactions)
+        .where(compactions.c.conversation_id == conversation_id, compactions.c.outcome == Outcome.DONE.value)
+        .values(outcome=Outcome.SEALED.value)
+    )
+    raise_generation(tx, conversation_id)
+    return sum(row.text != "" for row in rows)
+
+
+def erase_memory(tx: Tx, conversation_id: int) -> int:
+    """Remove all items for good, those of the past as well, and what compactions have said; how many were live."""
+    mine = memory_items.c.conversation_id == conversation_id
+    live = tx.execute(select(func.count()).where(mine, memory_items.c.retired_at.is_(None))).scalar_one()
+    tx.execute(delete(memory_sources).where(memory_sources.c.item_id.in_(select(memory_items.c.id).where(mine))))
+    tx.execute(delete(memory_items).where(mine))
+    said = {"delta": "", "focus": "", "problem": ""}
+    tx.execute(update(compactions).where(compactions.c.conversation_id == conversation_id).values(said))
+    raise_generation(tx, conversation_id)
+    return int(live)
+
+
+def undo_newest(tx: Tx, conversation_id: int, now: datetime) -> Undone | None:
+    """Take back what took most out of sight last: items that somebody cleared or forgot return, or the messages of the
+    newest compaction do. `None` where there is nothing.
+    """
+    by_hand = tx.execute(
+        select(memory_items.c.retired_by, memory_items.c.retired_at)
+        .where(
+            memory_items.c.conversation_id == conversation_id,
+            or_(memory_items.c.retired_by.startswith(_CLEARED), memory_items.c.retired_by.startswith(_FORGOTTEN)),
+        )
+        .order_by(memory_items.c.retired_at.desc())
+        .limit(1)
+    ).first()
+    folded_at = tx.execute(
+        select(func.max(compactions.c.ended_at)).where(
+            compactions.c.conversation_id == conversation_id, compactions.c.outcome == Outcome.DONE.value
+        )
+    ).scalar()
+    if by_hand is not None and (folded_at is None or by_hand.retired_at >= folded_at):
+        raise_generation(tx, conversation_id)
+        count = revive(tx, conversation_id, by_hand.retired_by, by_hand.retired_at)
+        act = Act.CLEARED if by_hand.retired_by.startswith(_CLEARED) else Act.FORGOTTEN
+        return Undone(act=act, count=count, done_at=by_hand.retired_at)
+    row = undo_compaction(tx, conversation_id, now)
+    return Undone(act=Act.FOLDED, count=row.messages, done_at=row.began_at) if row else None

@@ -84,6 +84,8 @@ class Sent:
     generation: int
     cuts: Cuts
     burst: tuple[int, ...]
+    baseline: int = 0
+    """What was used when it was first measured after the newest compaction."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

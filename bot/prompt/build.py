@@ -6,7 +6,7 @@ The history is only ever appended to, so that one request is a prefix of the nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -129,8 +129,10 @@ class PromptBuilder:
         rows = tuple(rows_of(basis.turn, exchanges, self._count))
         turn = replace(basis.turn, history=basis.turn.history + rows, cuts=prompt.cuts)
         next_prompt = self._assemble(basis, turn, exchanges)
-        usage = replace(next_prompt.usage, prefix_break=_break_within(prompt, next_prompt))
-        return replace(next_prompt, usage=usage)
+        usage = replace(
+            next_prompt.usage, prefix_break=_break_within(prompt, next_prompt), baseline=prompt.usage.baseline
+        )
+        return replace(next_prompt, usage=usage, sent=replace(next_prompt.sent, baseline=prompt.usage.baseline))
 
     def cap_result(self, prompt: Prompt, text: str) -> str:
         """What a tool said, within its part of the window (K02, K05)."""
@@ -141,43 +143,26 @@ class PromptBuilder:
     def _assemble(self, basis: Basis, turn: Turn, exchanges: Sequence[ToolExchange] = ()) -> Prompt:
         frame, factor = basis.frame, basis.frame.factor
         fitted = fit(turn, frame, self._count)
-        texts = list(_as_they_go(basis, fitted))
-        stable = [(section, text) for section, text in texts if section.slot is Slot.STABLE]
-        tail = [text for section, text in texts if section.slot is Slot.TAIL]
-        thoughts = thoughts_of(exchanges)
-        rows = [row for unit in fitted.units for row in unit]
-        history = [message_of(row, turn, fitted.images, thoughts) for row in rows]
-        asked = len(rows) - sum(map(is_running, rows))
-        system = [ModelMessage(role=Role.SYSTEM, text=SEPARATOR.join(text for _, text in stable))] if stable else []
-        sent, prefix_break = sent_of(
-            replace(turn, cuts=fitted.cuts),
-            (*system, *history[:asked]),
-            basis.tools,
-            {section.name: text for section, text in stable},
-        )
-        tail_text = SEPARATOR.join(filter(None, (*tail, fitted.note)))
+        texts = tuple(_as_they_go(basis, fitted))
+        system, history, running = _written(turn, fitted, texts, exchanges)
+        tail = (text for section, text in texts if section.slot is Slot.TAIL)
+        stable = {section.name: text for section, text in texts if section.slot is Slot.STABLE}
+        sent, prefix_break = sent_of(replace(turn, cuts=fitted.cuts), (*system, *history), basis.tools, stable)
         parts = self._parts(basis, fitted, texts)
+        usage = _with_baseline(turn, _usage(turn, fitted, scaled(parts, factor), prefix_break))
         counted = sum(parts.values())
         around = frame.firm + frame.examples + sum(section.tokens for section in frame.injected)
         _log_counts(turn, fitted, basis, counted)
         return Prompt(
-            messages=(*system, *with_tail(history[:asked], tail_text), *history[asked:]),
+            messages=(*system, *with_tail(history, SEPARATOR.join(filter(None, (*tail, fitted.note)))), *running),
             counted=counted,
             tokens=int(counted * factor),
             fixed=int(around * factor),
             whole=int((around + fitted.whole) * factor),
             dropped=fitted.dropped,
             cuts=fitted.cuts,
-            usage=PromptUsage(
-                window=turn.window,
-                max_tokens=turn.reserve,
-                budget=turn.budget,
-                parts={**scaled(parts, factor), "reserve": turn.reserve},
-                messages=len(rows),
-                dropped=fitted.dropped,
-                prefix_break=prefix_break,
-            ),
-            sent=sent,
+            usage=usage,
+            sent=replace(sent, baseline=usage.baseline),
             basis=basis,
         )
 
@@ -244,6 +229,40 @@ def _as_they_go(basis: Basis, fitted: Fitted) -> Iterator[tuple[Section, str]]:
             yield section, injected[section.name]
         elif section.hold is Hold.FIRM or (section.hold is Hold.EXAMPLE and not fitted.cuts.without_examples):
             yield section, text
+
+
+_Messages = Sequence[ModelMessage]
+
+
+def _written(
+    turn: Turn, fitted: Fitted, texts: Sequence[tuple[Section, str]], exchanges: Sequence[ToolExchange]
+) -> tuple[_Messages, _Messages, _Messages]:
+    """The system message where there is one, the history up to what is answered, and the turn's own tool rounds."""
+    stable = SEPARATOR.join(text for section, text in texts if section.slot is Slot.STABLE)
+    system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
+    thoughts = thoughts_of(exchanges)
+    rows = [row for unit in fitted.units for row in unit]
+    history = [message_of(row, turn, fitted.images, thoughts) for row in rows]
+    asked = len(rows) - sum(map(is_running, rows))
+    return system, history[:asked], history[asked:]
+
+
+def _usage(turn: Turn, fitted: Fitted, parts: Mapping[str, int], prefix_break: PrefixBreak | None) -> PromptUsage:
+    return PromptUsage(
+        window=turn.window,
+        max_tokens=turn.reserve,
+        budget=turn.budget,
+        parts={**parts, "reserve": turn.reserve},
+        messages=sum(map(len, fitted.units)),
+        dropped=fitted.dropped,
+        prefix_break=prefix_break,
+    )
+
+
+def _with_baseline(turn: Turn, usage: PromptUsage) -> PromptUsage:
+    """With what was used at first after the newest compaction: that is this, or the conversation's requests know it."""
+    is_first = turn.sent is None or turn.sent.watermark != turn.watermark
+    return replace(usage, baseline=usage.used if is_first or turn.sent is None else turn.sent.baseline)
 
 
 def _break_within(before: Prompt, now: Prompt) -> PrefixBreak | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.memory.items import Item, ItemKind, Memory, Written
+from bot.prompt.language import is_chinese
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,11 +41,6 @@ CHINESE = Words(
     due="期限 {day}",
 )
 
-_HAN = re.compile(r"[\u3400-\u9fff]")
-_LETTER = re.compile(r"[^\W\d_]")
-_HAN_SHARE = 0.3
-"""A Chinese text with English names in it is still Chinese."""
-
 
 def write_memory(memory: Memory, *, room: int, count: Callable[[str], int]) -> Written:
     """The section within `room` tokens. It is shortened by whole items: closed follow-ups go first, then the oldest
@@ -64,8 +59,7 @@ def write_memory(memory: Memory, *, room: int, count: Callable[[str], int]) -> W
 def words_of(memory: Memory) -> Words:
     """The words for the language that most of a memory is written in."""
     text = memory.gist + "".join(item.new.text for item in memory.items)
-    letters = len(_LETTER.findall(text))
-    return CHINESE if letters and len(_HAN.findall(text)) / letters > _HAN_SHARE else ENGLISH
+    return CHINESE if is_chinese(text) else ENGLISH
 
 
 def _worth(item: Item) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.personas.macros import expand
+from bot.prompt.elapsed import write_gap
 from bot.turn import Turn
 
 GROUP_WORD = "the people here"
@@ -102,6 +103,11 @@ async def memory_section(turn: Turn) -> str | None:
     return turn.memory.text or None
 
 
+async def elapsed_section(turn: Turn) -> str | None:
+    """How long nobody has said anything, where that is long (S15)."""
+    return write_gap(turn)
+
+
 async def post_history_section(turn: Turn) -> str | None:
     """The card's last word before the answer; volatile, so it may name the person addressed."""
     if turn.persona is None or not turn.persona.card.post_history_instructions:
@@ -124,6 +130,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(name="rules", slot=Slot.STABLE, build=rules_section),
     Section(name="platform", slot=Slot.STABLE, build=input_convention_section),
     Section(name="memory", slot=Slot.STABLE, build=memory_section),
+    Section(name="elapsed", slot=Slot.TAIL, build=elapsed_section),
     Section(name="post_history", slot=Slot.TAIL, build=post_history_section),
     Section(name="continue", slot=Slot.TAIL, build=continue_section),
 )

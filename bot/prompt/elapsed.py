@@ -1,0 +1,59 @@
+"""Tells the model that time has passed since the last message, in the language of the talk. Pure, and never stored."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from bot.prompt.language import is_chinese
+from bot.turn import Turn
+
+LEAST_GAP = timedelta(hours=6)
+"""What is shorter belongs to one talk; ours to choose."""
+WEEKS_FROM_DAYS, MONTHS_FROM_DAYS = 14, 60
+"""From how many days on the gap is told in weeks, and in months."""
+WORDS_LOOKED_AT = 2_000
+"""Characters of the newest messages that tell the language."""
+
+_NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+_ENGLISH = {"hour": "{n} hours later", "day": "{n} days later", "week": "{n} weeks later", "month": "{n} months later"}
+_CHINESE = {"hour": "{n}小时后", "day": "{n}天后", "week": "{n}周后", "month": "{n}个月后"}
+_WEEKDAYS = "一二三四五六日"
+
+
+def write_gap(turn: Turn) -> str | None:
+    """A note such as `[Two days later: Tuesday, 2026-11-03, 09:15]` where more than a few hours lie between what is
+    answered and what was said before it. Days are those of the session's time zone.
+    """
+    asked = next((row for row in turn.history if turn.burst and row.id >= turn.burst[0]), None)
+    if asked is None:
+        return None
+    before = [row for row in turn.history if row.position < asked.position]
+    if not before or asked.sent_at - before[-1].sent_at < LEAST_GAP:
+        return None
+    zone = ZoneInfo(turn.settings.values.timezone)
+    last, now = before[-1].sent_at.astimezone(zone), asked.sent_at.astimezone(zone)
+    newest = "".join(row.text[:WORDS_LOOKED_AT] for row in (*before[-3:], asked))
+    return _in_chinese(last, now) if is_chinese(newest) else _in_english(last, now)
+
+
+def _in_english(last: datetime, now: datetime) -> str:
+    unit, number = _gap(last, now)
+    word = _NUMBERS[number] if number < len(_NUMBERS) else str(number)
+    text = "the next day" if (unit, number) == ("day", 1) else _ENGLISH[unit].format(n=word)
+    return f"[{text[0].upper()}{text[1:]}: {now:%A, %Y-%m-%d, %H:%M}]"
+
+
+def _in_chinese(last: datetime, now: datetime) -> str:
+    unit, number = _gap(last, now)
+    text = "第二天" if (unit, number) == ("day", 1) else _CHINESE[unit].format(n="两" if number == 2 else number)
+    return f"[{text}：{now:%Y-%m-%d} 星期{_WEEKDAYS[now.weekday()]} {now:%H:%M}]"
+
+
+def _gap(last: datetime, now: datetime) -> tuple[str, int]:
+    days = (now.date() - last.date()).days
+    if not days:
+        return "hour", int((now - last) / timedelta(hours=1))
+    if days < WEEKS_FROM_DAYS:
+        return "day", days
+    return ("week", days // 7) if days < MONTHS_FROM_DAYS else ("month", days // 30)

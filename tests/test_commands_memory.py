@@ -7,6 +7,7 @@ import asyncio
 import pytest
 from sqlalchemy import select
 
+from bot.chat import InboundKind
 from bot.store.memory_tables import compactions
 from bot.testing import Reply, ScriptedModel, make_author, make_channel
 from tests.conftest import MakeApp
@@ -221,8 +222,6 @@ async def test_items_tell_what_they_go_back_to_by_link_or_by_day(make_app: MakeA
 
 
 async def test_an_item_whose_source_was_edited_is_marked(make_app: MakeApp) -> None:
-    from bot.chat import InboundKind
-
     chat = await open_chat(make_app, model=ScriptedModel(summaries=noting("Alice is called Bob")), **SMALL)
     await chat.say("I am Bob", message_id="77")
     await talk(chat, 5)

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sqlalchemy import bindparam, delete, func, or_, select, update
+from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 
 from bot.store.compactions import Outcome, undo_compaction
 from bot.store.conversations import raise_generation
 from bot.store.database import Tx
 from bot.store.memories import retire_item, retire_kinds, revive
 from bot.store.memory_tables import compactions, memory_items, memory_sources
-from bot.store.tables import images, messages
+from bot.store.tables import MessageKind, images, messages
 from bot.store.window import SAID_OR_HEARD
 
 AT_ONCE = 500
@@ -55,10 +55,11 @@ def forget_item(tx: Tx, conversation_id: int, item_id: int, author_key: str, now
 
 
 def erase_history(tx: Tx, session_id: int, conversation_id: int, now: datetime) -> int:
-    """Remove the words of everything that a conversation has said and heard; how many messages had some. What was made
-    of them stays in memory, and no compaction of them can be taken back.
+    """Remove the words of everything that a conversation has said and heard, commands as well; how many messages there
+    were. What was made of them stays in memory, and no compaction of them can be taken back.
     """
-    found = select(messages.c.id, messages.c.text).where(
+    is_said = and_(messages.c.kind.in_((MessageKind.SAID.value, MessageKind.REPLY.value)), messages.c.text != "")
+    found = select(messages.c.id, is_said.label("is_said")).where(
         messages.c.session_id == bindparam("session_id"), SAID_OR_HEARD
     )
     rows = tx.execute(found, {"session_id": session_id, "conversation_id": conversation_id}).all()
@@ -81,7 +82,7 @@ def erase_history(tx: Tx, session_id: int, conversation_id: int, now: datetime) 
         .values(outcome=Outcome.SEALED.value)
     )
     raise_generation(tx, conversation_id)
-    return sum(row.text != "" for row in rows)
+    return sum(row.is_said for row in rows)
 
 
 def erase_memory(tx: Tx, conversation_id: int) -> int:

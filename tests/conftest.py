@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from bot.settings import Settings
 from bot.store import schema
 from bot.store.database import Database
 from bot.testing import NOW, FakeAdapter, ScriptedModel, make_channel
+from bot.tools import TOOLS, Tool
 
 pytest.register_assert_rewrite("tests.conversations")
 
@@ -96,6 +97,7 @@ async def make_app(database_url: str, counter: TokenCounter) -> AsyncIterator[Ma
         adapter: Adapter | None = None,
         library: PersonaLibrary | None = None,
         model_name: str = "test/scripted",
+        tools: Sequence[Tool] = TOOLS,
         **given: Any,
     ) -> App:
         values: dict[str, Any] = {
@@ -111,6 +113,7 @@ async def make_app(database_url: str, counter: TokenCounter) -> AsyncIterator[Ma
             adapters={adapter.platform: adapter},
             library=library,
             counter=counter,
+            tools=tools,
             now=lambda: NOW,
         )
         apps.append(app)

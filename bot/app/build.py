@@ -50,7 +50,7 @@ from bot.settings import Settings
 from bot.store import ledger
 from bot.store.database import Database
 from bot.tasks import Tasks
-from bot.tools import TOOLS
+from bot.tools import TOOLS, Tool
 from bot.warming import Warmer
 
 BOT_NAME = "Familiar"
@@ -74,6 +74,7 @@ def build_app(
     library: PersonaLibrary | None = None,
     counter: TokenCounter | None = None,
     commands: Sequence[Command] = COMMANDS,
+    tools: Sequence[Tool] = TOOLS,
     now: Callable[[], datetime] = utc_now,
     rng: random.Random | None = None,
 ) -> App:
@@ -88,7 +89,7 @@ def build_app(
     opener = _build_opener(core, models)
     builder = _build_builder(core)
     keeper = _build_keeper(core, models)
-    runner = _build_runner(core, models, opener, builder, greeter, keeper)
+    runner = _build_runner(core, models, opener, builder, greeter, keeper, tools)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     desk = _build_desk(core, models, dispatcher, greeter, commands)
     menu = CommandMenu(
@@ -218,12 +219,18 @@ def _build_keeper(core: Core, models: Models) -> Keeper:
 
 
 def _build_runner(
-    core: Core, models: Models, opener: TurnOpener, builder: PromptBuilder, greeter: Greeter, keeper: Keeper
+    core: Core,
+    models: Models,
+    opener: TurnOpener,
+    builder: PromptBuilder,
+    greeter: Greeter,
+    keeper: Keeper,
+    tools: Sequence[Tool],
 ) -> TurnRunner:
     return TurnRunner(
         opener=opener,
         builder=builder,
-        agent=Agent(models.model, TOOLS, builder=builder, max_steps=core.settings.max_tool_steps),
+        agent=Agent(models.model, tools, builder=builder, max_steps=core.settings.max_tool_steps),
         greeter=greeter,
         keeper=keeper,
         db=core.db,

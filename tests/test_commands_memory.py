@@ -52,7 +52,7 @@ async def test_what_is_written_down_is_in_the_next_request_and_what_is_forgotten
     await chat.say("hello")
     assert "Alice likes coffee" in system_text(chat.model.requests[-1])
     assert "likes tea" not in str(chat.model.requests[-1])
-    assert await chat.ask("/memory forget 5") == "Forgotten: Alice likes coffee `/memory undo` brings it back."
+    assert await chat.ask("/memory forget 5") == "Forgotten: 5. `/memory undo` brings it back."
     await chat.say("hello")
     assert "coffee" not in str(chat.model.requests[-1])
 
@@ -251,7 +251,7 @@ async def test_completion_offers_numbers_with_their_texts(make_app: MakeApp) -> 
     ]  # fmt: skip
     assert await chat.offers("memory pin", "item", "CALLS") == ["3 · No calls at night"]
     assert await chat.choose("memory forget", item="3 · No calls at night") == [
-        "Forgotten: No calls at night `/memory undo` brings it back."
+        "Forgotten: 3. `/memory undo` brings it back."
     ]
     assert await chat.offers("memory list", "keyword", "") == [
         "summary", "facts", "events", "consensus", "follow-ups", "closed", "Alice",
@@ -263,5 +263,5 @@ async def test_chinese_readers_use_and_read_it_in_chinese(make_app: MakeApp) -> 
     chat = await open_chat(make_app, **SMALL)
     assert await chat.ask("/记忆 添加 fact 喜欢茶", author=CHINESE) == "已记下，编号 1：小明: 喜欢茶"
     assert "**关于小明**\n- `1` 小明: 喜欢茶" in await chat.ask("/记忆", author=CHINESE)
-    assert "已忘记：小明: 喜欢茶" in await chat.ask("/记忆 忘记 1", author=CHINESE)
+    assert "已忘记：1。" in await chat.ask("/记忆 忘记 1", author=CHINESE)
     assert "例如：`/memory pin 12`" in await chat.ask("/帮助 记忆 固定", author=CHINESE)

@@ -151,12 +151,12 @@ def _set_pinned(tx: Tx, call: Call, item_id: int, pinned: bool) -> None:
 
 
 async def forget_item(call: Call, desk: Desk) -> Outbound:
-    """`/memory forget N`; `/memory undo` takes it back."""
+    """`/memory forget N`; `/memory undo` takes it back. Whoever forgets something would not have it said again."""
     item = (await demand_item(call, desk)).item
     author = call.inbound.author.key
     if not await desk.db.run(clearing.forget_item, call.conversation_id, item.id, author, call.now):
         raise UserError("answer-has-changed")
-    return desk.say("memory-forgotten", call, item=str(item.id), text=item.new.text)
+    return desk.say("memory-forgotten", call, item=str(item.id))
 
 
 async def demand_item(call: Call, desk: Desk) -> Kept:
@@ -238,24 +238,33 @@ MEMORY_COMMANDS = (
     ),
     Command(
         spec=CommandSpec(
-            path=("memory", "add"), options=ADD_OPTIONS, example="memory add event Ferry to Bergen -d 2026-12-24"
+            path=("memory", "add"),
+            options=ADD_OPTIONS,
+            ephemeral=True,
+            example="memory add event Ferry to Bergen -d 2026-12-24",
         ),
         run=add_item,
         suggest=suggest_for_add,
     ),
     Command(
-        spec=CommandSpec(path=("memory", "edit"), options=(ITEM, TEXT), example="memory edit 12 Ann lives in Bergen"),
+        spec=CommandSpec(
+            path=("memory", "edit"), options=(ITEM, TEXT), ephemeral=True, example="memory edit 12 Ann lives in Bergen"
+        ),
         run=edit_item,
         suggest=suggest_items,
     ),
     Command(
-        spec=CommandSpec(path=("memory", "pin"), options=(ITEM,), example="memory pin 12"),
+        spec=CommandSpec(path=("memory", "pin"), options=(ITEM,), ephemeral=True, example="memory pin 12"),
         run=pin_item,
         suggest=suggest_items,
     ),
-    Command(spec=CommandSpec(path=("memory", "unpin"), options=(ITEM,)), run=unpin_item, suggest=suggest_items),
     Command(
-        spec=CommandSpec(path=("memory", "forget"), options=(ITEM,), example="memory forget 12"),
+        spec=CommandSpec(path=("memory", "unpin"), options=(ITEM,), ephemeral=True),
+        run=unpin_item,
+        suggest=suggest_items,
+    ),
+    Command(
+        spec=CommandSpec(path=("memory", "forget"), options=(ITEM,), ephemeral=True, example="memory forget 12"),
         run=forget_item,
         suggest=suggest_items,
     ),

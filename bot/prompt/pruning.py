@@ -36,6 +36,9 @@ LEAST_INJECTED_CHARS = 200
 MANY_MESSAGES = 6
 """From so many left out on, the model is told in a request that nothing else could save."""
 
+NOTE_ROOMS = 4
+"""How many times the note must fit into a room, so that it takes none from what is answered in the smallest."""
+
 REMOVED_NOTE = (
     "[Earlier messages were removed because there is no room for them. Go on with what you are doing; what you need of "
     "before is in what you remember and in what is open there.]"
@@ -184,7 +187,8 @@ def drop_injected(draft: Draft) -> None:
     """5: what was injected goes. Where much is missing by now, the model is told."""
     draft.injected = ()
     left = {row.id for unit in draft.units for row in unit}
-    if sum(row.id not in left for row in draft.turn.history) >= MANY_MESSAGES:
+    is_much = sum(row.id not in left for row in draft.turn.history) >= MANY_MESSAGES
+    if is_much and draft.frame.room >= NOTE_ROOMS * draft.costs.count(REMOVED_NOTE):
         draft.note = REMOVED_NOTE
 
 

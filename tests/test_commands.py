@@ -82,18 +82,10 @@ def named(spec_property: str) -> set[str]:
 
 
 def test_what_only_one_person_needs_is_shown_to_one_and_what_concerns_all_needs_rights() -> None:
-    shown_to_all = {"persona use", "model use", "reset", "retry", "undo", "continue", "stop", "start"}
-    shown_to_all |= {
-        "memory clear",
-        "memory undo",
-        "compact",
-        "follow-ups done",
-        "follow-ups drop",
-        "follow-ups reopen",
-    }
-    assert named("ephemeral") == {spec.name for spec in SPECS} - shown_to_all
-    of_everybody = {"persona use", "model use", "model forget", "session set", "session reset", "reset"}
-    assert named("manages") == {*of_everybody, "memory clear", "memory undo", "compact"}
+    of_all = {"persona use", "model use", "reset", "memory clear", "memory undo", "compact"}
+    of_talk = {"retry", "undo", "continue", "stop", "start", "follow-ups done", "follow-ups drop", "follow-ups reopen"}
+    assert named("ephemeral") == {spec.name for spec in SPECS} - of_all - of_talk
+    assert named("manages") == of_all | {"model forget", "session set", "session reset"}
 
 
 CHANGING = ["persona use familiar", "model use test/other", "session set timezone UTC", "session reset", "reset"]

@@ -210,8 +210,7 @@ async def test_whatever_is_said_the_request_fits_and_keeps_rounds_whole_and_the_
     assert "A lighthouse keeper." in prompt.messages[0].text
     assert prompt.messages[-1].text.startswith("what?")
     assert is_in_order(prompt.messages)
-    again, stages = await build([*rows, said(question)], budget, cuts=prompt.cuts)
-    assert stages in ((), stages)
+    again, _ = await build([*rows, said(question)], budget, cuts=prompt.cuts)
     assert again.messages[: len(prompt.messages) - 1] == prompt.messages[:-1]  # decisions are sticky
 
 

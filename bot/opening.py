@@ -17,7 +17,7 @@ from bot.prompt.build import Prompt
 from bot.prompt.memory import write_memory
 from bot.prompt.pictures import choose_images
 from bot.prompt.tokens import ModelTokens
-from bot.settings import Settings, output_reserve, prompt_budget
+from bot.settings import Settings, memory_cap, output_reserve, prompt_budget
 from bot.store import images, replies, sessions, window
 from bot.store.conversations import conversation_by_id, next_position
 from bot.store.database import Database, Tx
@@ -33,9 +33,6 @@ OVERREAD = 1.25
 
 IMAGE_REACH = 500
 """How many messages back images are looked for: each costs a look-up, and what is older is not talked about now."""
-
-LEAST_MEMORY_TOKENS = 512
-"""Room for memory in the smallest window (SETTINGS.md, `SUMMARY__TOKEN_RATIO`)."""
 
 _Basis = tuple[str, int, int, int]
 """Model, budget, HISTORY_LIMIT and watermark. What was left out for one basis may have room in another."""
@@ -170,10 +167,10 @@ class TurnOpener:
         return Speaker(persona_id=persona.id, name=persona.name) if persona and persona.id != own else None
 
     def _memory(self, tx: Tx, read: _Read, window_size: int) -> Written:
-        memory = read_memory(tx, read.conversation_id)
+        memory = read_memory(tx, read.conversation_id, with_sources=False)
         if memory.is_empty:
             return NO_MEMORY
-        room = max(LEAST_MEMORY_TOKENS, int(window_size * self._settings.summary.token_ratio))
+        room = memory_cap(window_size, self._settings.summary.token_ratio)
         return write_memory(memory, room=room, count=self._count)
 
     def _cuts_for(self, read: _Read, basis: _Basis) -> Cuts:

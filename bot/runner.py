@@ -54,6 +54,8 @@ class _Progress:
     kind: MessageKind = MessageKind.REPLY
     begun: asyncio.Task[int] | None = None
     is_retry: bool = False
+    was_folded: bool = False
+    """Whether old messages were to move into memory before the answer."""
     failure: str | None = None
     """How the last model call failed, for the ledger."""
 
@@ -189,9 +191,11 @@ class TurnRunner:
         turn, factor = progress.turn, self.tokens.factor(progress.turn.model)
         tools = [tool.spec for tool in self.agent.tools_for(turn)]
         prompt = await self.builder.build(turn, factor=factor, tools=tools)
-        if await self.keeper.ensure_room(turn, prompt):
-            turn = progress.turn = await self.opener.open(progress.request) or turn
-            prompt = await self.builder.build(turn, factor=factor, tools=tools)
+        if not self.keeper.has_room(turn, prompt):
+            progress.was_folded = True
+            if await self.keeper.make_room(turn):
+                turn = progress.turn = await self._reopened(progress)
+                prompt = await self.builder.build(turn, factor=factor, tools=tools)
         self.meter.note(turn, prompt.usage)
         try:
             last = await self.agent.answer(turn, prompt, progress.answer, stream.update)
@@ -209,6 +213,11 @@ class TurnRunner:
         self.opener.remember(turn, last)
         return prompt
 
+    async def _reopened(self, progress: _Progress) -> Turn:
+        """The turn as it is after a compaction; a persona chosen meanwhile waits for the next one."""
+        turn = await self.opener.open(progress.request)
+        return turn if turn and turn.conversation_id == progress.turn.conversation_id else progress.turn
+
     def _smaller_budget(self, progress: _Progress, refused: Prompt, error: ContextTooLong) -> int:
         """What the prompt of the one retry may fill: less than was too much, and the tool rounds so far beside it."""
         turn, rounds = progress.turn, map(self._tool_round, progress.answer.exchanges)
@@ -223,7 +232,8 @@ class TurnRunner:
         is_cut = progress.answer.finish in (Finish.LENGTH, Finish.INCOMPLETE)
         parts = await stream.finish(Outbound(text=self._unfinished(progress) if is_cut else progress.answer.text))
         await self._settle(progress, parts, cut=is_cut)
-        self.keeper.after_turn(progress.turn, prompt)
+        if not progress.was_folded:  # one compaction for each turn, whatever came of it (M03)
+            self.keeper.after_turn(progress.turn, prompt)
 
     def _unfinished(self, progress: _Progress) -> str:
         """An answer that the model's limit or the end of its stream cut short; to a bot it is as if it was stopped."""

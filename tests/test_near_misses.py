@@ -46,11 +46,11 @@ def test_an_sqlite_address_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_what_has_no_effect_yet_is_told_where_it_is_set_and_in_the_example(monkeypatch: pytest.MonkeyPatch) -> None:
     assert without_effect(load_settings(None)) == []
-    given = {"EXTENSIONS": "my.tools", "TOOL_GROUPS": "*", "PERSONA_SWITCH": "carry", "MEMORY_TOKEN_BUDGET": "1"}
-    for name, value in {**given, "TOOL_RESULT_MAX_RATIO": "1"}.items():
+    given = {"EXTENSIONS": "my.tools", "TOOL_GROUPS": "*"}
+    for name, value in given.items():
         monkeypatch.setenv(name, value)
     told = [problem.partition(" ")[0] for problem in without_effect(load_settings(None))]
-    assert sorted(told) == sorted([*given, "TOOL_RESULT_MAX_RATIO"])
+    assert sorted(told) == sorted(given)
     example = env_example().splitlines()
     for name in told:
         line = next(number for number, line in enumerate(example) if line.startswith(f"#{name}="))

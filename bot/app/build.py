@@ -17,6 +17,7 @@ from bot.commands.command import Command, Desk
 from bot.dispatch import Dispatcher
 from bot.env import SettingsError
 from bot.gate import AccessPolicy, LoopGuard, is_called
+from bot.gauge import Gauge
 from bot.greeting import Greeter
 from bot.introduction import Introducer
 from bot.judging import Judge
@@ -35,7 +36,10 @@ from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
 from bot.memory.compaction import Compactor
+from bot.memory.consolidation import Consolidator
 from bot.memory.keeper import Keeper
+from bot.memory.notices import MemoryNotices
+from bot.memory.summariser import Summariser
 from bot.news import NewsDesk
 from bot.opening import TurnOpener
 from bot.overrides import Resolver
@@ -91,7 +95,8 @@ def build_app(
     keeper = _build_keeper(core, models)
     runner = _build_runner(core, models, opener, builder, greeter, keeper, tools)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
-    desk = _build_desk(core, models, dispatcher, greeter, commands)
+    gauge = Gauge(opener=opener, builder=builder, agent=runner.agent, tokens=models.tokens)
+    desk = _build_desk(core, models, dispatcher, greeter, keeper, gauge, commands)
     menu = CommandMenu(
         specs=tuple(command.spec for command in commands),
         translate=core.catalogue.text,
@@ -205,17 +210,28 @@ def _build_keeper(core: Core, models: Models) -> Keeper:
     def window_of(model: str) -> int:
         return min(filter(None, (models.catalogue.limits(model).context_window, core.settings.context_tokens)))
 
-    compactor = Compactor(
+    summariser = Summariser(
         db=core.db,
         model=models.model,
         settings=core.settings,
-        default_model=models.directory.default,
+        directory=models.directory,
         window_of=window_of,
         factor=models.tokens.factor,
+        now=core.now,
+    )
+    consolidator = Consolidator(
+        db=core.db, summariser=summariser, settings=core.settings, count=core.counter.count, now=core.now
+    )
+    compactor = Compactor(
+        db=core.db,
+        summariser=summariser,
+        consolidator=consolidator,
+        settings=core.settings,
         count=core.counter.count,
         now=core.now,
     )
-    return Keeper(compactor, core.tasks, cached_price=lambda _model: None)
+    notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
+    return Keeper(compactor, core.tasks, cached_price=lambda _model: None, tell_done=notices.tell_done)
 
 
 def _build_runner(
@@ -244,7 +260,13 @@ def _build_runner(
 
 
 def _build_desk(
-    core: Core, models: Models, dispatcher: Dispatcher, greeter: Greeter, commands: Sequence[Command]
+    core: Core,
+    models: Models,
+    dispatcher: Dispatcher,
+    greeter: Greeter,
+    keeper: Keeper,
+    gauge: Gauge,
+    commands: Sequence[Command],
 ) -> Desk:
     return Desk(
         db=core.db,
@@ -256,12 +278,16 @@ def _build_desk(
         dispatcher=dispatcher,
         platforms=core.platforms,
         greeter=greeter,
+        keeper=keeper,
+        gauge=gauge,
+        tasks=core.tasks,
         policy=AccessPolicy(access=core.settings.access),
         limits=models.catalogue.limits,
         quota=Quota(_messages_per_minute(core.settings), time.monotonic),
         is_counted=_make_is_counted(core.settings, models),
         learned=models.servers.learned,
         forget=models.servers.forget,
+        count=core.counter.count,
         commands=lambda: commands,
     )
 

@@ -99,7 +99,8 @@ def _make(tx: Tx, changes: Changes, reach: Reach, call: Call, desk: Desk) -> InF
     settings = desk.resolver.resolve(channel.platform, rows)
     session = sessions.session_by_id(tx, call.session.id)
     persona_id = persona_id_for(desk.library, settings.values.persona)
-    conversation_id = conversations.ensure_conversation(tx, session, persona_id, call.now)
+    switch = settings.values.persona_switch
+    conversation_id = conversations.ensure_conversation(tx, session, persona_id, call.now, switch)
     is_fresh = replies.last_reply(tx, conversation_id) is None
     return InForce(session=session, settings=settings, conversation_id=conversation_id, is_fresh=is_fresh)
 

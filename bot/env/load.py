@@ -63,11 +63,9 @@ def without_effect(settings: Settings) -> list[str]:
 
 _UNHEEDED = (
     "tool_groups",
-    "persona_switch",
     "memory_token_budget",
     "tool_result_max_ratio",
     "extensions",
-    "summary",
     "context_pruning",
     "notices",
     "proactive",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import structlog
 
-from bot.memory.compaction import Compactor, Result, Subject
+from bot.memory.compaction import Compactor, Result
 from bot.memory.snapshot import EVERYTHING, cut_of
+from bot.memory.summariser import Subject
 from bot.memory.triggers import Fill, Usage, fill_of
 from bot.prompt.build import Prompt
 from bot.prompt.lines import group_history
@@ -25,17 +26,27 @@ BLOCKING_SECONDS = 60.0
 
 class Keeper:
     """One compaction at a time in each conversation (M05). `cached_price` is what a cached input token of a model costs
-    of an uncached one, `None` where that is unknown.
+    of an uncached one, `None` where that is unknown; `tell_done` is awaited after a compaction that nobody waited for.
     """
 
-    def __init__(self, compactor: Compactor, tasks: Tasks, cached_price: Callable[[str], float | None]) -> None:
+    def __init__(
+        self,
+        compactor: Compactor,
+        tasks: Tasks,
+        cached_price: Callable[[str], float | None],
+        tell_done: Callable[[Turn, Result], Awaitable[None]],
+    ) -> None:
         self._compactor, self._tasks, self._cached_price = compactor, tasks, cached_price
+        self._tell_done = tell_done
         self._running: dict[int, asyncio.Task[Result]] = {}
+        self._consolidating: set[asyncio.Task[None]] = set()
 
-    async def ensure_room(self, turn: Turn, prompt: Prompt) -> bool:
-        """Over the hard limit, fold before the answer, within a time limit; whether that made room."""
-        if self._fill(turn, prompt) is not Fill.HARD:
-            return False
+    def has_room(self, turn: Turn, prompt: Prompt) -> bool:
+        """Whether a prompt stays below the hard limit."""
+        return self._fill(turn, prompt) is not Fill.HARD
+
+    async def make_room(self, turn: Turn) -> bool:
+        """Fold before the answer, within a time limit; whether that made room."""
         folding = self.fold(subject_of(turn), Reason.HARD, up_to=turn.position)
         done, _ = await asyncio.wait({folding}, timeout=BLOCKING_SECONDS)
         if not done:
@@ -45,8 +56,14 @@ class Keeper:
 
     def after_turn(self, turn: Turn, prompt: Prompt) -> None:
         """Over the soft limit, fold in the background."""
-        if self._fill(turn, prompt) is not Fill.NORMAL:
-            self.fold(subject_of(turn), Reason.SOFT, up_to=EVERYTHING)
+        if self._fill(turn, prompt) is not Fill.NORMAL and not self.is_running(turn.conversation_id):
+            folding = self.fold(subject_of(turn), Reason.SOFT, up_to=EVERYTHING)
+            self._tasks.spawn("compaction notice", self._tell(turn, folding))
+
+    async def _tell(self, turn: Turn, folding: asyncio.Task[Result]) -> None:
+        await asyncio.wait({folding})
+        if not (folding.cancelled() or folding.exception()) and folding.result().outcome is Outcome.DONE:
+            await self._tell_done(turn, folding.result())
 
     def fold(self, subject: Subject, reason: Reason, *, up_to: int, focus: str = "") -> asyncio.Task[Result]:
         """Start a compaction, or join the one that runs."""
@@ -62,14 +79,19 @@ class Keeper:
 
     async def idle(self) -> None:
         """Wait until nothing is being folded."""
-        while self._running:
-            await asyncio.wait(self._running.values())
+        while running := {*self._running.values(), *self._consolidating}:
+            await asyncio.wait(running)
 
     async def _fold(self, subject: Subject, reason: Reason, up_to: int, focus: str) -> Result:
         try:
-            return await self._compactor.compact(subject, reason, up_to=up_to, focus=focus)
+            result = await self._compactor.compact(subject, reason, up_to=up_to, focus=focus)
         finally:
             self._running.pop(subject.conversation_id, None)
+        if result.outcome is Outcome.DONE:  # by itself, so that an answer need not wait for this as well
+            consolidating = self._tasks.spawn("consolidation", self._compactor.consolidate(subject, reason))
+            self._consolidating.add(consolidating)
+            consolidating.add_done_callback(self._consolidating.discard)
+        return result
 
     def _fill(self, turn: Turn, prompt: Prompt) -> Fill:
         settings = turn.settings.values.summary

@@ -6,7 +6,7 @@ Pure; knows no model. Dates, ids and numbers come from here, so that a small mod
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 
@@ -72,8 +72,17 @@ class Material:
     persona_name: str
     zone: tzinfo
     again: tuple[WindowRow, ...] = ()
-    """Older rows to be read once more, because they were edited since."""
+    """Older rows to be read once more, because they or others beside them were edited or deleted since."""
+    private: frozenset[str] = frozenset()
+    """Who wants privacy by now: nothing of theirs is told, and nothing is noted about them."""
+    longest_line: int = LONGEST_LINE
+    """Characters of one message."""
     focus: str = ""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether there is nothing that could be cited (M02)."""
+        return next(_numbered(self), None) is None
 
 
 def ground_of(material: Material) -> Ground:
@@ -87,10 +96,9 @@ def ground_of(material: Material) -> Ground:
         )
         for number, row in everyone
     }
-    people = {item.new.subject: item.new.subject_name for item in material.memory.items if item.new.subject}
-    people |= {
-        row.author_key: row.author_name for _, row in everyone if row.author_key and row.kind is MessageKind.SAID
-    }
+    named = [(item.new.subject, item.new.subject_name) for item in material.memory.items]
+    named += [(row.author_key, row.author_name) for _, row in everyone if row.kind is MessageKind.SAID]
+    people = {key: name for key, name in named if key and key not in material.private}
     return Ground(lines=lines, people=people, items=dict(enumerate(material.memory.items, 1)))
 
 
@@ -108,22 +116,28 @@ def summary_request(
     """
     usual = INSTRUCTION if material.memory.is_empty else UPDATE_INSTRUCTION
     data = "\n\n".join(filter(None, (notes_of(material.memory), _focus(material), transcript_of(material))))
-    messages = [
+    messages = (
         ModelMessage(role=Role.SYSTEM, text=f"{instruction or usual}\n\n{rules_of(material)}"),
         ModelMessage(role=Role.USER, text=f"{data}\n\nThe JSON object:"),
-    ]
-    if correction is not None:
-        reply, problem = correction
-        messages += [
-            ModelMessage(role=Role.ASSISTANT, text=shorten(reply, LONGEST_LINE)),
-            ModelMessage(role=Role.USER, text=f"That cannot be used: {problem}. The whole JSON object once more:"),
-        ]
+    )
     return ModelRequest(
         model=model,
-        messages=tuple(messages),
+        messages=with_correction(messages, correction),
         max_output_tokens=max_output_tokens,
         json_schema=schema(),
         parameters=dict(parameters or {}),
+    )
+
+
+def with_correction(messages: tuple[ModelMessage, ...], correction: tuple[str, str] | None) -> tuple[ModelMessage, ...]:
+    """A request's messages, followed by the bad reply to them and what was wrong with it."""
+    if correction is None:
+        return messages
+    reply, problem = correction
+    return (
+        *messages,
+        ModelMessage(role=Role.ASSISTANT, text=shorten(reply, LONGEST_LINE)),
+        ModelMessage(role=Role.USER, text=f"That cannot be used: {problem}. The whole JSON object once more:"),
     )
 
 
@@ -154,7 +168,7 @@ def _note(item: Item) -> str:
         "pinned" if new.pinned else "",
         "its source was changed: check it" if item.stale else "",
     )
-    return f"[{', '.join(filter(None, facts))}] {_inert(new.text)}"
+    return f"[{', '.join(filter(None, facts))}] {inert(new.text)}"
 
 
 def transcript_of(material: Material) -> str:
@@ -166,13 +180,18 @@ def transcript_of(material: Material) -> str:
 
 def _numbered(material: Material) -> Iterator[tuple[int, WindowRow]]:
     """Everything citable with its number. What was said in privacy has no words left, and is not there."""
-    said = (row for row in (*material.again, *material.rows) if row.text.strip() or row.tool_calls)
+    said = (
+        row
+        for row in (*material.again, *material.rows)
+        if (row.text.strip() or row.tool_calls)
+        and not (row.kind is MessageKind.SAID and row.author_key in material.private)
+    )
     return enumerate(said, 1)
 
 
 def _line(row: WindowRow, material: Material, names: Mapping[str, str]) -> str:
     moment = f"{row.sent_at.astimezone(material.zone):%Y-%m-%d %H:%M}"
-    return f"{moment} · {_speaker(row)}{_inert(_said(row, names))}"
+    return f"{moment} · {_speaker(row)}{inert(_said(row, names, material.longest_line))}"
 
 
 def _speaker(row: WindowRow) -> str:
@@ -180,19 +199,19 @@ def _speaker(row: WindowRow) -> str:
         case MessageKind.TOOL:
             return ""
         case MessageKind.SAID:
-            return f"{_inert(row.author_name)} ({row.author_key}): "
+            return f"{inert(row.author_name)} ({row.author_key}): "
         case _:
-            return f"{_inert(row.author_name)} (persona): "
+            return f"{inert(row.author_name)} (persona): "
 
 
-def _said(row: WindowRow, names: Mapping[str, str]) -> str:
+def _said(row: WindowRow, names: Mapping[str, str], longest: int) -> str:
     if row.tool_calls:
         return "; ".join(f"called {call['name']}({_cut(call['arguments'])})" for call in row.tool_calls)
     if row.kind is MessageKind.TOOL:
         name = names.get(row.tool_call_id or "", row.tool_name or "tool")
         return f"result({name}): {_cut(row.text)}"
     quote = f"[replying to {row.quote}] " if row.quote else ""
-    return quote + shorten(row.text, LONGEST_LINE)
+    return quote + shorten(row.text, longest)
 
 
 def _call_names(rows: Iterable[WindowRow]) -> dict[str, str]:
@@ -203,15 +222,10 @@ def _cut(text: str) -> str:
     return text if len(text) <= LONGEST_CALL else text[:LONGEST_CALL] + "…"
 
 
-def _inert(text: str) -> str:
+def inert(text: str) -> str:
     """A text on one line that cannot close the frame it stands in."""
     return " ".join(text.split()).replace("</", "‹/")
 
 
 def _focus(material: Material) -> str:
-    return f"Above all, keep what concerns: {_inert(material.focus)}" if material.focus else ""
-
-
-def persons(rows: Sequence[WindowRow]) -> dict[str, str]:
-    """Keys and newest names of the people who speak."""
-    return {row.author_key: row.author_name for row in rows if row.author_key and row.kind is MessageKind.SAID}
+    return f"Above all, keep what concerns: {inert(material.focus)}" if material.focus else ""

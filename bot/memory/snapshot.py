@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from bot.memory.items import Memory
 from bot.prompt.lines import group_history
@@ -11,6 +12,7 @@ from bot.settings import Summary
 from bot.store.compactions import CompactionRow, newest_compactions
 from bot.store.database import Tx
 from bot.store.memories import Ground, read_ground, read_memory, stale_sources
+from bot.store.people import private_among
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow, open_end, read_rows, read_window
 
@@ -18,44 +20,65 @@ EVERYTHING = 2**62
 """Room for all that stands after the watermark."""
 MOST_KEPT_RATIO = 0.3
 """Of the window, what stays verbatim at most (DESIGN 5)."""
-ATTEMPTS_LOOKED_AT = 10
+ATTEMPTS_LOOKED_AT = 12
 """How many failures in a row a pause grows with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Snapshot:
-    """A conversation as a compaction found it. `rows` are those to fold, `kept` those that stay verbatim."""
+    """A conversation as a compaction found it. `rows` are those to fold, in units that are never split."""
 
     ground: Ground
     memory: Memory
-    rows: tuple[WindowRow, ...]
-    kept: tuple[WindowRow, ...]
+    read: tuple[WindowRow, ...]
+    """Everything after the watermark, as it was read."""
+    units: tuple[tuple[WindowRow, ...], ...]
+    """What is to be folded: each all that stands at one position."""
     again: tuple[WindowRow, ...]
     """Older messages whose items are stale."""
+    stale: dict[int, tuple[int, ...]]
+    """The stale items, each with the messages that it goes back to."""
+    private: frozenset[str]
+    """Who wants privacy by now, of those who said any of it."""
     attempts: tuple[CompactionRow, ...]
     """The newest first."""
 
+    @property
+    def rows(self) -> tuple[WindowRow, ...]:
+        """The messages to be folded."""
+        return tuple(row for unit in self.units for row in unit)
+
 
 def take_snapshot(
-    tx: Tx, session_id: int, conversation_id: int, *, summary: Summary, window: int, up_to: int
+    tx: Tx, session_id: int, conversation_id: int, *, summary: Summary, window: int, up_to: int, waiting_since: datetime
 ) -> Snapshot | None:
-    """What can be folded now; `None` once the conversation is closed."""
+    """What can be folded now; `None` once the conversation is closed. What was asked after `waiting_since` and has no
+    answer yet stays, with all that follows it.
+    """
     ground = read_ground(tx, conversation_id)
     if ground is None:
         return None
     rows = read_window(tx, session_id, conversation_id, up_to=up_to, room=EVERYTHING)
     units = group_history(rows)
-    cut = cut_of(units, summary, window, before=open_end(tx, session_id))
-    memory = read_memory(tx, conversation_id)
-    again = stale_sources(tx, conversation_id)
+    cut = cut_of(units, summary, window, before=open_end(tx, session_id, waiting_since))
+    stale = stale_sources(tx, conversation_id)
+    sources = {source for cited in stale.values() for source in cited} - {row.id for row in rows}
+    again = read_rows(tx, sorted(sources)) if sources else []
     return Snapshot(
         ground=ground,
-        memory=memory,
-        rows=tuple(row for unit in units[:cut] for row in unit),
-        kept=tuple(row for unit in units[cut:] for row in unit),
-        again=tuple(read_rows(tx, again)) if again else (),
+        memory=read_memory(tx, conversation_id),
+        read=tuple(rows),
+        units=tuple(units[:cut]),
+        again=tuple(again),
+        stale=stale,
+        private=private_among(tx, authors((*again, *rows))),
         attempts=tuple(newest_compactions(tx, conversation_id, ATTEMPTS_LOOKED_AT)),
     )
+
+
+def authors(rows: Iterable[WindowRow]) -> set[str]:
+    """The keys of the people who said something."""
+    return {row.author_key for row in rows if row.author_key and row.kind is MessageKind.SAID}
 
 
 def cut_of(units: Sequence[Sequence[WindowRow]], summary: Summary, window: int, *, before: int | None = None) -> int:

@@ -4,7 +4,7 @@ Knows nothing of who uses a setting. `bot.overrides` lays what was changed for a
 """
 
 from bot.settings.access import AccessSettings, BotsSettings, QuotaSettings
-from bot.settings.budget import MIN_BUDGET_TOKENS, output_reserve, prompt_budget
+from bot.settings.budget import LEAST_MEMORY_TOKENS, MIN_BUDGET_TOKENS, memory_cap, output_reserve, prompt_budget
 from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
 from bot.settings.place import Activation, PlaceKey, PlaceSettings, place_keys
 from bot.settings.platforms import PLATFORMS, DiscordSettings, TelegramSettings, WebhookSettings
@@ -14,6 +14,7 @@ from bot.settings.whole import Settings
 
 __all__ = [
     "KNOWN_SERVERS",
+    "LEAST_MEMORY_TOKENS",
     "MIN_BUDGET_TOKENS",
     "PLATFORMS",
     "AccessSettings",
@@ -31,6 +32,7 @@ __all__ = [
     "TelegramSettings",
     "Trigger",
     "WebhookSettings",
+    "memory_cap",
     "output_reserve",
     "place_keys",
     "prompt_budget",

@@ -13,6 +13,15 @@ def output_reserve(window: int, configured: int | None) -> int:
     return configured if configured is not None else min(1024, window // 8)
 
 
+LEAST_MEMORY_TOKENS = 512
+"""Room for memory in the smallest window (`SUMMARY__TOKEN_RATIO`)."""
+
+
+def memory_cap(window: int, token_ratio: float) -> int:
+    """Tokens that the memory may fill: max(512, window x SUMMARY__TOKEN_RATIO)."""
+    return max(LEAST_MEMORY_TOKENS, int(window * token_ratio))
+
+
 def prompt_budget(settings: Settings, window: int, reserve: int) -> int:
     """Tokens that a prompt may fill: window x TRIM_THRESHOLD_RATIO - reserve - max(512, window x RESERVE_RATIO)."""
     return int(window * settings.trim_threshold_ratio) - reserve - max(512, int(window * settings.reserve_ratio))

@@ -42,7 +42,9 @@ class PlaceSettings(BaseModel):
     summary: Summary = Summary()
     context_pruning: ContextPruning = ContextPruning()
     persona_switch: Literal["separate", "shared", "carry"] = Field(
-        "separate", description="no effect yet, always separate", json_schema_extra=PLACE
+        "separate",
+        description="separate, shared = one conversation for all, carry = facts come along",
+        json_schema_extra=PLACE,
     )
     activation: Activation = Field(Activation.MENTION, description="when it speaks in groups", json_schema_extra=PLACE)
     activation_keywords: NameList = Field((), description="for ACTIVATION=keyword", json_schema_extra=PLACE)

@@ -10,11 +10,24 @@ from typing import Any
 
 from sqlalchemy import Row, insert, select, update
 
-from bot.memory.items import Delta
+from bot.memory.items import Delta, Memory
 from bot.store.database import Tx
-from bot.store.memories import Count, Ground, first_said, insert_gist, insert_item, retire
+from bot.store.memories import (
+    Count,
+    Ground,
+    first_said,
+    insert_gist,
+    insert_item,
+    mark_checked,
+    read_ground,
+    read_memory,
+    retire,
+)
 from bot.store.memory_tables import compactions, memory_items
 from bot.store.tables import conversations
+from bot.store.window import WindowRow, read_rows, read_window
+
+_EVERYTHING = 2**62
 
 
 class Reason(StrEnum):
@@ -34,11 +47,28 @@ class Outcome(StrEnum):
     """Something it had read was changed meanwhile."""
     FAILED = "failed"
     UNDONE = "undone"
+    SEALED = "sealed"
+    """Done; what it had read was erased since, so that it cannot be taken back."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """What a compaction made up its mind by: everything between the watermark and where it cuts, the memory, older
+    messages that were read again, and the stale items that were checked by those.
+    """
+
+    session_id: int
+    rows: tuple[WindowRow, ...]
+    memory: Memory
+    again: tuple[WindowRow, ...] = ()
+    checked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
-    """One compaction for the record. Tokens are those of the next prompt, before and after."""
+    """One compaction for the record; one that folds no `messages` makes the memory itself shorter. Tokens are those of
+    the next prompt, before and after.
+    """
 
     ground: Ground
     reason: Reason
@@ -69,25 +99,37 @@ class CompactionRow:
     began_at: datetime
 
 
-def commit(tx: Tx, attempt: Attempt, delta: Delta, count: Count, now: datetime) -> Outcome:
+def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Count, now: datetime) -> Outcome:
     """Make a delta part of the memory and raise the watermark, unless what it stood on has changed since (R4)."""
     ground = attempt.ground
-    raised = tx.execute(
-        update(conversations)
-        .where(
-            conversations.c.id == ground.conversation_id,
-            conversations.c.closed_at.is_(None),
-            conversations.c.watermark == ground.watermark,
-            conversations.c.generation == ground.generation,
-        )
-        .values(watermark=attempt.to_position, generation=ground.generation + 1)
-    )
-    if not raised.rowcount:
+    if not _is_still_so(tx, attempt, reading):
         record_attempt(tx, attempt, Outcome.STALE, now)
         return Outcome.STALE
     made_by = f"compaction:{record_attempt(tx, attempt, Outcome.DONE, now, delta=delta)}"
     _apply(tx, ground, delta, made_by, count, now)
+    mark_checked(tx, reading.checked)
+    tx.execute(
+        update(conversations)
+        .where(conversations.c.id == ground.conversation_id)
+        .values(watermark=attempt.to_position, generation=conversations.c.generation + 1)
+    )
     return Outcome.DONE
+
+
+def _is_still_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
+    """Whether everything would be read the same now. That is simpler than to know who may change what, and misses
+    nothing: edits, deletes, answers taken back or come late, corrections of the memory, undone compactions. What is
+    said behind the cut is not read, and changes nothing (M04).
+    """
+    ground, now = attempt.ground, read_ground(tx, attempt.ground.conversation_id)
+    if now is None or now.watermark != ground.watermark:
+        return False
+    rows = read_window(tx, reading.session_id, ground.conversation_id, up_to=attempt.to_position, room=_EVERYTHING)
+    return (
+        tuple(rows) == reading.rows
+        and read_memory(tx, ground.conversation_id) == reading.memory
+        and tuple(read_rows(tx, [row.id for row in reading.again])) == reading.again
+    )
 
 
 def _apply(tx: Tx, ground: Ground, delta: Delta, made_by: str, count: Count, now: datetime) -> None:
@@ -143,8 +185,16 @@ def _compaction(row: Row[Any]) -> CompactionRow:
 
 def undo_compaction(tx: Tx, conversation_id: int, now: datetime) -> CompactionRow | None:
     """Take back the newest compaction that counts: its items go, those it retired return, its messages are verbatim
-    again. `None` where there is none. What people changed by hand since then stays.
+    again. What made the memory shorter since then is taken back with it. `None` where there is none. What people
+    changed by hand since then stays.
     """
+    while (row := _undo_newest(tx, conversation_id, now)) is not None:
+        if row.messages:
+            return row
+    return None
+
+
+def _undo_newest(tx: Tx, conversation_id: int, now: datetime) -> CompactionRow | None:
     row = tx.execute(
         select(compactions)
         .where(compactions.c.conversation_id == conversation_id, compactions.c.outcome == Outcome.DONE.value)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
 from sqlalchemy import bindparam, func, insert, or_, select, update
 
 from bot.store.database import Tx
+from bot.store.memories import carry
 from bot.store.sessions import SessionRow
 from bot.store.tables import NOTHING_IN_MEMORY, conversations, listenings, messages, sessions
 
@@ -26,14 +28,24 @@ _COVERS = (
 )
 
 
-def ensure_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datetime) -> int:
+Switch = Literal["separate", "shared", "carry"]
+"""What a change of persona means for what was said before (`PERSONA_SWITCH`)."""
+
+
+def ensure_conversation(
+    tx: Tx, session: SessionRow, persona_id: str, now: datetime, switch: Switch = "separate"
+) -> int:
     """The open conversation of this persona here, made current: the running one, a resumed one, or a new one.
 
     Another persona's conversation stops listening where this one begins, so that what was said while a persona was
-    away stays unknown to it.
+    away stays unknown to it; with `carry` the new one is told what the other knows of people, and with `shared` it
+    goes on with the other's conversation.
     """
     current = conversation_by_id(tx, session.conversation_id) if session.conversation_id is not None else None
     if current is not None and current.persona_id == persona_id:
+        return current.id
+    if current is not None and switch == "shared":
+        tx.execute(update(conversations).where(conversations.c.id == current.id).values(persona_id=persona_id))
         return current.id
     resumed = tx.execute(
         select(conversations.c.id)
@@ -44,7 +56,10 @@ def ensure_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datet
         )
         .order_by(conversations.c.id.desc())
     ).scalar()
-    return _make_current(tx, session, resumed or _open(tx, session.id, persona_id, now))
+    conversation_id = _make_current(tx, session, resumed or _open(tx, session.id, persona_id, now))
+    if current is not None and switch == "carry":
+        carry(tx, current.id, conversation_id, now)
+    return conversation_id
 
 
 def reset_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datetime) -> int:
@@ -147,7 +162,7 @@ def mark_greeted(tx: Tx, conversation_id: int) -> bool:
 
 
 def raise_generation(tx: Tx, conversation_id: int) -> None:
-    """Make every compaction that is under way stale (R4)."""
+    """Note that something which prompts of this conversation were made of has changed behind them."""
     tx.execute(
         update(conversations)
         .where(conversations.c.id == conversation_id)

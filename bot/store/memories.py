@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, and_, bindparam, func, insert, select, update
+from sqlalchemy import Row, and_, bindparam, func, insert, or_, select, update
 
 from bot.memory.items import Add, Category, FollowUpState, Item, ItemKind, Memory, NewItem
 from bot.store.database import Tx
 from bot.store.memory_tables import LIVE_ITEM, memory_items, memory_sources
-from bot.store.tables import conversations, messages, sessions
+from bot.store.tables import Standing, conversations, messages, sessions
 
 GIST = "gist"
 """Kind of the row that holds a conversation's gist; it is no item of its own."""
@@ -30,7 +30,6 @@ class Ground:
     conversation_id: int
     persona_id: str
     watermark: int
-    generation: int
 
 
 # Statements of the hot path are made once: building one costs more than running it.
@@ -49,8 +48,18 @@ _GROUND = select(
     conversations.c.id.label("conversation_id"),
     conversations.c.persona_id,
     conversations.c.watermark,
-    conversations.c.generation,
 ).where(conversations.c.id == bindparam("conversation_id"), conversations.c.closed_at.is_(None))
+
+_STILL_SAID = (
+    messages.c.deleted_at.is_(None),
+    messages.c.standing == Standing.LIVE.value,
+    or_(messages.c.text != "", messages.c.tool_calls.is_not(None)),  # what was said in privacy has no words left
+)
+_CARRIED = (
+    "kind", "text", "tokens", "subject", "subject_name", "category", "day", "people", "state", "pinned", "stale",
+    "valid_from",
+)  # fmt: skip
+"""The columns that a carried item shares with the one it was."""
 
 _PLACE = (
     select(sessions.c.place_key, sessions.c.visibility)
@@ -59,13 +68,13 @@ _PLACE = (
 )
 
 
-def read_memory(tx: Tx, conversation_id: int) -> Memory:
-    """What a conversation remembers now."""
+def read_memory(tx: Tx, conversation_id: int, *, with_sources: bool = True) -> Memory:
+    """What a conversation remembers now. A prompt needs no sources, and an old memory has thousands."""
     rows = tx.execute(_LIVE, {"conversation_id": conversation_id}).all()
     if not rows:
         return Memory()
     sources: dict[int, list[int]] = {}
-    for item_id, message_id in tx.execute(_SOURCES, {"conversation_id": conversation_id}):
+    for item_id, message_id in tx.execute(_SOURCES, {"conversation_id": conversation_id}) if with_sources else ():
         sources.setdefault(item_id, []).append(message_id)
     gist = next((row.text for row in rows if row.kind == GIST), "")
     return Memory(gist=gist, items=tuple(_item(row, sources.get(row.id, ())) for row in rows if row.kind != GIST))
@@ -187,8 +196,8 @@ def set_pinned(tx: Tx, conversation_id: int, item_id: int, *, pinned: bool) -> b
 
 
 def mark_stale(tx: Tx, message_id: int, by: str, now: datetime) -> None:
-    """A source was edited or deleted: its items are looked at again by the next compaction. One whose every source is
-    deleted goes at once (D31).
+    """A source was edited or is gone: its items are looked at again by the next compaction. One whose every source is
+    gone goes at once (D31).
     """
     items = [*tx.execute(select(memory_sources.c.item_id).where(memory_sources.c.message_id == message_id)).scalars()]
     if not items:
@@ -197,20 +206,77 @@ def mark_stale(tx: Tx, message_id: int, by: str, now: datetime) -> None:
     still_said = (
         select(memory_sources.c.item_id)
         .join(messages, messages.c.id == memory_sources.c.message_id)
-        .where(memory_sources.c.item_id.in_(items), messages.c.deleted_at.is_(None))
+        .where(memory_sources.c.item_id.in_(items), *_STILL_SAID)
     )
     gone = set(items) - set(tx.execute(still_said).scalars())
     if gone:
         retire(tx, (memory_items.c.id.in_(gone),), by, now)
 
 
-def stale_sources(tx: Tx, conversation_id: int) -> tuple[int, ...]:
-    """The messages that stale items go back to and that still are said."""
-    found = (
-        select(memory_sources.c.message_id)
-        .join(memory_items, memory_items.c.id == memory_sources.c.item_id)
-        .where(memory_items.c.conversation_id == conversation_id, memory_items.c.stale, LIVE_ITEM)
-        .distinct()
-        .order_by(memory_sources.c.message_id)
+def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
+    """A message is gone: no gist that may tell of it stays, since nobody knows what a gist goes back to. The next
+    compaction writes another from what is left.
+    """
+    have_read_it = (
+        select(conversations.c.id)
+        .join(messages, messages.c.session_id == conversations.c.session_id)
+        .where(messages.c.id == message_id, conversations.c.watermark >= messages.c.position)
     )
-    return tuple(tx.execute(found).scalars())
+    retire(tx, (memory_items.c.conversation_id.in_(have_read_it), memory_items.c.kind == GIST), by, now)
+
+
+def mark_checked(tx: Tx, items: Sequence[int]) -> None:
+    """Stale items were looked at again: what is left of them holds."""
+    tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=False))
+
+
+def stale_sources(tx: Tx, conversation_id: int) -> dict[int, tuple[int, ...]]:
+    """The stale items, oldest first, each with the messages that it goes back to and that still are said."""
+    found = (
+        select(memory_items.c.id, memory_sources.c.message_id)
+        .join(memory_sources, memory_items.c.id == memory_sources.c.item_id)
+        .join(messages, messages.c.id == memory_sources.c.message_id)
+        .where(memory_items.c.conversation_id == conversation_id, memory_items.c.stale, LIVE_ITEM, *_STILL_SAID)
+        .order_by(memory_items.c.id, memory_sources.c.message_id)
+    )
+    sources: dict[int, tuple[int, ...]] = {}
+    for item_id, message_id in tx.execute(found):
+        sources[item_id] = (*sources.get(item_id, ()), message_id)
+    return sources
+
+
+def carry(tx: Tx, from_id: int, to_id: int, now: datetime) -> None:
+    """Let a conversation know what another one knows of people and of what they agreed on, as items of its own with
+    the same sources (`PERSONA_SWITCH=carry`). What holds no longer there holds no longer here.
+    """
+    ground = read_ground(tx, to_id)
+    if ground is None:
+        return
+    by = f"carry:{from_id}"
+    known, theirs = _carried(tx, to_id, is_live=True), _carried(tx, from_id, is_live=True)
+    outdated = _carried(tx, from_id, is_live=False).keys() - theirs.keys()
+    gone = [row.id for what, row in known.items() if what in outdated and not row.pinned]
+    retire(tx, (memory_items.c.id.in_(gone),), by, now)
+    for what, row in theirs.items():
+        if what in known:
+            continue
+        values = {name: row._mapping[name] for name in _CARRIED}
+        item_id = _insert(tx, ground, values, by, now)
+        cited = select(memory_sources.c.message_id).where(memory_sources.c.item_id == row.id)
+        sources = [{"item_id": item_id, "message_id": source} for source in tx.execute(cited).scalars()]
+        if sources:
+            tx.execute(insert(memory_sources), sources)
+
+
+def _carried(tx: Tx, conversation_id: int, *, is_live: bool) -> dict[tuple[str, str | None, str], Row[Any]]:
+    """Facts and agreements by what makes two the same."""
+    found = (
+        select(memory_items)
+        .where(
+            memory_items.c.conversation_id == conversation_id,
+            memory_items.c.kind.in_((ItemKind.FACT.value, ItemKind.CONSENSUS.value)),
+            memory_items.c.retired_at.is_(None) if is_live else memory_items.c.retired_at.is_not(None),
+        )
+        .order_by(memory_items.c.id)
+    )
+    return {(row.kind, row.subject, row.text): row for row in tx.execute(found)}

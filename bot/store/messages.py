@@ -11,6 +11,7 @@ from bot.chat import Inbound
 from bot.store import conversations
 from bot.store.database import Tx
 from bot.store.images import forget_images, record_images
+from bot.store.memories import forget_gists, mark_stale
 from bot.store.people import name_in_lines
 from bot.store.privacy import forget_words
 from bot.store.quotes import first_quote
@@ -137,7 +138,7 @@ def edit(
     is_private = is_private or known.is_private
     if is_private and not known.is_waiting:
         forget_words(tx, known.id)
-        _make_stale(tx, session)
+        _tell_memory(tx, session, known.id, inbound, is_gone=True)
         return
     words = len(inbound.text) if inbound.text.strip() else 0
     changed = {
@@ -150,7 +151,7 @@ def edit(
     tx.execute(update(messages).where(messages.c.id == known.id).values(changed))
     if not inbound.attachments:
         forget_images(tx, known.id)
-    _make_stale(tx, session)
+    _tell_memory(tx, session, known.id, inbound, is_gone=False)
 
 
 def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -> None:
@@ -168,7 +169,7 @@ def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -
     forget_images(tx, gone)
     if known is not None and known.is_private:
         forget_words(tx, gone)
-    _make_stale(tx, session)
+    _tell_memory(tx, session, gone, inbound, is_gone=True)
 
 
 def _tombstone(tx: Tx, session: SessionRow, inbound: Inbound) -> None:
@@ -179,9 +180,13 @@ def _tombstone(tx: Tx, session: SessionRow, inbound: Inbound) -> None:
     )
 
 
-def _make_stale(tx: Tx, session: SessionRow) -> None:
+def _tell_memory(tx: Tx, session: SessionRow, message_id: int, inbound: Inbound, *, is_gone: bool) -> None:
+    by = f"{inbound.kind.value}:{message_id}"
     if session.conversation_id is not None:
         conversations.raise_generation(tx, session.conversation_id)
+    mark_stale(tx, message_id, by, inbound.sent_at)
+    if is_gone:
+        forget_gists(tx, message_id, by, inbound.sent_at)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

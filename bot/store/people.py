@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import unicodedata
+from collections.abc import Iterable
 from datetime import datetime
 
 from sqlalchemy import bindparam, delete, insert, select, update
@@ -33,6 +34,12 @@ def set_privacy(tx: Tx, author_key: str, since: datetime | None) -> bool:
     tx.execute(delete(people).where(people.c.key == author_key))
     tx.execute(insert(people).values(key=author_key, private_since=since))
     return True
+
+
+def private_among(tx: Tx, keys: Iterable[str]) -> frozenset[str]:
+    """Who of these people wants privacy."""
+    found = select(people.c.key).where(people.c.key.in_(tuple(keys)), people.c.private_since.is_not(None))
+    return frozenset(tx.execute(found).scalars())
 
 
 def name_in_lines(tx: Tx, session_id: int, author_key: str, name: str) -> str:

@@ -54,7 +54,7 @@ class NewReply:
 _INSERT = insert(messages)
 # Where a conversation is told now: its place may have moved while the model was thinking (T23).
 _SPOT = (
-    select(sessions.c.id, sessions.c.place_key)
+    select(sessions.c.id, sessions.c.place_key, conversations.c.watermark)
     .join(conversations, conversations.c.session_id == sessions.c.id)
     .where(conversations.c.id == bindparam("conversation_id"))
 )
@@ -78,7 +78,9 @@ def _insert_reply(tx: Tx, new: NewReply, state: ReplyState, now: datetime) -> in
         "id": reply_id,
         "session_id": spot.id,
         "conversation_id": new.conversation_id,
-        "position": new.position,
+        # What it answered may have moved into memory since it was asked to go on; behind the watermark nobody would
+        # ever read it.
+        "position": max(new.position, spot.watermark + 1),
         "place_key": spot.place_key,
         "visibility": new.session.channel.visibility.value,
         "author_name": new.persona_name,
@@ -263,7 +265,7 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
         asker_key=burst[-1].author_key,
         asker_platform_message_id=burst[-1].platform_message_id,
         platform_message_ids=tuple(part for (part,) in tx.execute(parts) if part),
-        is_in_memory=answer.position <= conversation.watermark,
+        is_in_memory=min(answer.position, *(row.id for row in burst)) <= conversation.watermark,
         is_private=any(row.is_private for row in burst),
     )
 

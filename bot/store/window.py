@@ -91,31 +91,32 @@ _HEARD = exists(
 _WATERMARK = select(conversations.c.watermark).where(conversations.c.id == _CONVERSATION).scalar_subquery()
 _FIRST_HEARD = select(func.min(listenings.c.from_position)).where(listenings.c.conversation_id == _CONVERSATION)
 _FIRST_OWN = select(func.min(messages.c.position)).where(messages.c.conversation_id == _CONVERSATION)
+_WANTED = func.max(_WATERMARK + 1, bindparam("start", type_=Integer))
 # One bound for the index, so that a story which begins late does not walk through all that was said before it.
-_LOWEST = func.max(
-    _WATERMARK + 1,
-    func.min(
-        func.coalesce(_FIRST_HEARD.scalar_subquery(), _LARGEST_ID),
-        func.coalesce(_FIRST_OWN.scalar_subquery(), _LARGEST_ID),
-        bindparam("oldest_asked", type_=Integer),
+_LOWEST = func.min(
+    bindparam("oldest_asked", type_=Integer),
+    func.max(
+        _WANTED,
+        func.min(
+            func.coalesce(_FIRST_HEARD.scalar_subquery(), _LARGEST_ID),
+            func.coalesce(_FIRST_OWN.scalar_subquery(), _LARGEST_ID),
+        ),
     ),
-    bindparam("start", type_=Integer),
 )
+# Tool rounds of other conversations are their own business; their replies were heard by everybody.
+SAID_OR_HEARD = or_(messages.c.conversation_id == _CONVERSATION, and_(not_(_IS_TOOL), _HEARD))
+"""What belongs to the conversation that the parameter `conversation_id` means."""
 _IN_BURST = messages.c.id.in_(bindparam("burst", expanding=True))
 _IN_WINDOW = and_(
     messages.c.session_id == bindparam("session_id"),
     messages.c.position >= _LOWEST,
+    or_(messages.c.position >= _WANTED, _IN_BURST),
     messages.c.kind.in_(_KINDS),
     or_(messages.c.text != "", _IS_TOOL),  # of an answer that a crash cut off nobody knows the text (S16)
     LIVE,
     SHOWN,
     or_(not_(messages.c.is_private), _IN_BURST),
-    or_(
-        messages.c.conversation_id == _CONVERSATION,
-        # Tool rounds of other conversations are their own business; their replies were heard by everybody.
-        and_(not_(_IS_TOOL), _HEARD),
-        _IN_BURST,
-    ),
+    or_(SAID_OR_HEARD, _IN_BURST),
 )
 # Made once: building a statement costs more than running it.
 _WINDOW = (
@@ -140,7 +141,7 @@ def read_window(
     """The conversation's history in order, up to a position: its intervals' human lines, its replies and tools, and the
     replies of other personas. Fetched from the newest end until `room` tokens are exceeded or `limit` rows are read
     (0 = no limit); `start` is the position before which nothing is wanted. The `burst` to answer is always in it, also
-    when it was said before this conversation began to listen.
+    when it was said before this conversation began to listen, or what followed it has moved into memory meanwhile.
     """
     rows: list[WindowRow] = []
     used, oldest_wanted = 0, burst[0] if burst else up_to
@@ -237,8 +238,10 @@ def read_rows(tx: Tx, ids: Sequence[int]) -> list[WindowRow]:
     return [_window_row(row) for row in tx.execute(found.order_by(messages.c.position, messages.c.id))]
 
 
-def open_end(tx: Tx, session_id: int) -> int | None:
-    """The first position at which an answer is still to come or on its way; `None` where nobody waits."""
-    waits = or_(UNANSWERED, SENDING)
-    found = select(func.min(messages.c.position)).where(messages.c.session_id == session_id, waits, LIVE)
+def open_end(tx: Tx, session_id: int, since: datetime) -> int | None:
+    """The first position at which an answer is still to come or on its way; `None` where nobody waits. What was asked
+    before `since` waits for no answer any more.
+    """
+    waits = (or_(UNANSWERED, SENDING), LIVE, messages.c.sent_at >= since)
+    found = select(func.min(messages.c.position)).where(messages.c.session_id == session_id, *waits)
     return tx.execute(found).scalar()

@@ -1,0 +1,178 @@
+"""Asks the summary model: which one that is, how much it takes, one corrective retry, each call in the ledger.
+
+Knows nothing of what is asked: a caller makes the request and reads the reply.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+
+import structlog
+
+from bot.llm.directory import ModelDirectory
+from bot.llm.model import Completion, Finish, Model, ModelError, ModelRefused, ModelRequest
+from bot.memory.delta import BadDelta
+from bot.settings import PlaceSettings, Settings, memory_cap
+from bot.store import ledger
+from bot.store.database import Database
+from bot.store.ledger import CallRecord
+from bot.store.sessions import SessionRow
+
+log = structlog.get_logger(__name__)
+
+R = TypeVar("R")
+
+MARGIN_TOKENS = 1_500
+"""What rules, shape and, for servers that take none beside the prompt, the schema take: 1,200 and a reserve."""
+OUTPUT_SHARE = 4
+"""A small window goes at most to this part to the reply, whatever SUMMARY__MAX_TOKENS says."""
+LEAST_ROOM_TOKENS = 256
+"""What is asked about at least; in a window that is smaller still the server decides."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Subject:
+    """Whose conversation is compacted, and by what rules. `window` is that of the model that answers there."""
+
+    session: SessionRow
+    conversation_id: int
+    persona_name: str
+    settings: PlaceSettings
+    model: str
+    window: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Frame:
+    """What a request to the summary model must keep to; `correction` is a bad reply and what was wrong with it."""
+
+    model: str
+    max_output_tokens: int
+    correction: tuple[str, str] | None = None
+
+
+class Summariser:
+    """`window_of` tells a model's window, `factor` its tokens to one of ours."""
+
+    def __init__(
+        self,
+        *,
+        db: Database,
+        model: Model,
+        settings: Settings,
+        directory: ModelDirectory,
+        window_of: Callable[[str], int],
+        factor: Callable[[str], float],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._db, self._model, self._settings, self._now = db, model, settings, now
+        self._window_of, self._factor = window_of, factor
+        self._default = directory.default
+        self._custom = _custom_model(settings, directory)
+        self._is_told = False
+
+    def model_for(self, subject: Subject) -> str:
+        """The model that is asked about a conversation (`SUMMARY__MODEL_MODE`)."""
+        if self._settings.summary.model_mode == "session":
+            return subject.model
+        return self._custom or self._default
+
+    def cap(self, subject: Subject) -> int:
+        """Tokens that the memory of a conversation may fill."""
+        window = min(subject.window, self._window_of(self.model_for(subject)))
+        return memory_cap(window, self._settings.summary.token_ratio)
+
+    def room(self, subject: Subject) -> int:
+        """Tokens, as we count them, that may be asked about in one call."""
+        model = self.model_for(subject)
+        free = self._window_of(model) - self._output(model) - MARGIN_TOKENS
+        return max(LEAST_ROOM_TOKENS, int(free / self._factor(model)))
+
+    def _output(self, model: str) -> int:
+        return min(self._settings.summary.max_tokens, self._window_of(model) // OUTPUT_SHARE)
+
+    async def ask(self, subject: Subject, request: Callable[[Frame], ModelRequest], read: Callable[[str], R]) -> R:
+        """What `read` makes of the reply; a reply that it refuses gets one chance to be corrected. A custom model that
+        refuses to be asked at all is stood in for by the default one.
+
+        Raises:
+            BadDelta: the second reply was bad as well.
+            ModelError: the model could not be asked.
+        """
+        model = self.model_for(subject)
+        try:
+            return await self._ask(subject, model, request, read)
+        except ModelRefused as error:
+            if model != self._custom or model == self._default:
+                raise
+            if not self._is_told:
+                self._is_told = True
+                log.warning("summary.model_unavailable", model=model, instead=self._default, problem=str(error))
+            return await self._ask(subject, self._default, request, read)
+
+    async def _ask(
+        self, subject: Subject, model: str, request: Callable[[Frame], ModelRequest], read: Callable[[str], R]
+    ) -> R:
+        correction: tuple[str, str] | None = None
+        while True:
+            frame = Frame(model=model, max_output_tokens=self._output(model), correction=correction)
+            done = await self._call(subject, request(frame))
+            try:
+                if done.finish is not Finish.STOP:
+                    raise BadDelta(f"the reply was not finished ({done.finish.value})")
+                return read(done.text)
+            except BadDelta as error:
+                if correction is not None:
+                    raise
+                correction = done.text, str(error)
+
+    async def _call(self, subject: Subject, request: ModelRequest) -> Completion:
+        outcome, done = "failed", None
+        try:
+            async for event in self._model.stream(request):
+                if isinstance(event, Completion):
+                    outcome, done = event.finish.value, event
+        except ModelError as error:
+            outcome = error.kind
+            raise
+        finally:  # also of a call that failed or was cancelled something may have to be paid
+            await self._db.run(ledger.record_call, _record(subject, request.model, outcome, done), self._now())
+        if done is None:
+            raise BadDelta("the model said nothing")
+        return done
+
+
+def _custom_model(settings: Settings, directory: ModelDirectory) -> str | None:
+    """The model of mode `custom`; `None` where another mode is meant, or it is not there, which is told once."""
+    summary = settings.summary
+    if summary.model_mode != "custom":
+        return None
+    name = directory.effective(summary.model or "")
+    if summary.model and not directory.is_gone(name):
+        return name
+    problem = "SUMMARY__MODEL is empty" if not summary.model else "no configured server has that model"
+    log.warning("summary.model_unavailable", model=summary.model or "", instead=directory.default, problem=problem)
+    return None
+
+
+def problem_of(error: BadDelta | ModelError) -> str:
+    """Why nothing was folded, for people: what was wrong with a reply; of a model that could not be asked only the text
+    of the catalogue that says so, since its words may name hosts (X13).
+    """
+    return f"model-{error.kind}" if isinstance(error, ModelError) else str(error)[:500]
+
+
+def _record(subject: Subject, model: str, outcome: str, done: Completion | None) -> CallRecord:
+    return CallRecord(
+        purpose="summary",
+        model=model,
+        outcome=outcome,
+        session_id=subject.session.id,
+        conversation_id=subject.conversation_id,
+        usage=done.usage if done else None,
+        first_token_ms=done.first_token_ms if done else 0,
+        total_ms=done.total_ms if done else 0,
+    )

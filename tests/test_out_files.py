@@ -9,8 +9,13 @@ from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.outbound import DiscordTransport
 from adapters.discord.parts import edited, posted
 from adapters.discord.refusals import Refusals
+from adapters.telegram.options import Timeouts
 from adapters.telegram.outbound import message_link
-from bot.chat import ChannelRef, Outbound, OutFile, Visibility
+from adapters.telegram.request import TelegramRequest
+from bot.chat import ChannelRef, Inbound, Outbound, OutFile, PartState, SentPart, Visibility
+from tests.emulators.discord.harness import Scene, staged, states
+from tests.emulators.telegram import TelegramEmulator
+from tests.emulators.telegram.rig import Rig
 
 NOTES = Outbound(text="Here are the notes.", file=OutFile(name="memory.md", text="# Notes\n" + "much to say\n" * 400))
 
@@ -83,3 +88,29 @@ def test_telegram_messages_have_addresses_in_supergroups(
 
 def test_a_terminal_has_no_addresses() -> None:
     assert ConsoleAdapter.link(None, spot("terminal", "local"), "7") is None  # type: ignore[arg-type]  # the same
+
+
+async def test_discord_shows_the_files_text_where_no_files_are_allowed() -> None:
+    async with staged() as scene:
+        inbound = await scene.asked()
+        assert states(await _finish(scene, inbound)) == [PartState.SENT]
+        assert [name for name, _ in scene.sends()[-1].files] == ["memory.md"]
+        scene.emulator.fault("POST", scene.posts, status=403, body={"code": 50013, "message": "no files"})
+        assert states(await _finish(scene, inbound)) == [PartState.SENT] * 4
+        assert "".join(scene.posted()).count("much to say") == 400
+
+
+async def _finish(scene: Scene, inbound: Inbound) -> tuple[SentPart, ...]:
+    return await (await scene.bot.adapter.open_reply(inbound.channel)).finish(NOTES)
+
+
+async def test_telegram_sends_the_file_after_the_message() -> None:
+    async with TelegramEmulator() as telegram:
+        addresses = {"base_url": telegram.base_url, "base_file_url": telegram.base_file_url}
+        async with TelegramRequest(telegram.token, **addresses, timeouts=Timeouts()) as request:
+            rig = Rig(telegram, request)
+            transport = rig.to(rig.group)
+            for ordinal, part in enumerate(transport.render(NOTES, final=True)):
+                await transport.send(part, ordinal)
+            text, file = telegram.bot_messages(rig.group)
+            assert (text["text"], file["document"]["file_name"]) == ("Here are the notes.", "memory.md")

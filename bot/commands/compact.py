@@ -12,6 +12,7 @@ from bot.memory.compaction import Result
 from bot.memory.keeper import subject_of
 from bot.memory.snapshot import EVERYTHING
 from bot.store.compactions import Outcome, Reason
+from bot.store.window import count_window
 from bot.turn import Asker
 
 
@@ -21,9 +22,10 @@ async def compact(call: Call, desk: Desk) -> None:
     """
     author = call.inbound.author
     turn = await desk.gauge.opener.preview(call.session.id, Asker(key=author.key, name=author.name))
+    count = await desk.db.read(count_window, call.session.id, call.conversation_id)
     kept = call.settings.values.summary.keep_recent
-    if turn is None or len(turn.history) <= kept:
-        raise UserError("compact-too-little", count=len(turn.history) if turn else 0, kept=kept)
+    if turn is None or count <= kept:
+        raise UserError("compact-too-little", count=count, kept=kept)
     desk.demand_quota(call)
     before = await _used(call, desk)
     notice = await call.begin()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from bot.chat import ChannelRef, CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk
@@ -12,6 +13,9 @@ from bot.errors import UserError
 from bot.overrides import SessionSettings
 from bot.settings import Activation
 from bot.spelling import near_names
+
+LARGE_GROUP = 5
+"""From so many further commands on a group has one line in the overview, and /help GROUP tells the rest."""
 
 
 async def show_help(call: Call, desk: Desk) -> Outbound:
@@ -22,7 +26,7 @@ async def show_help(call: Call, desk: Desk) -> Outbound:
     managing = next((spec for spec in commands if spec.manages), None)
     may_manage = managing is not None and await desk.may_run(managing, call)  # asked once: it is a platform's call
     usable = [spec for spec in commands if may_manage or not spec.manages]
-    lines = [f"- {_typed(spec, call, desk)} – {_description(spec, call, desk)}" for spec in usable]
+    lines = [f"- {line}" for line in _overview(usable, call, desk)]
     address = await tell_address(desk, call.inbound.channel, call.settings, call.locale)
     pieces = (_introduction(call, desk), address, "\n".join(lines), desk.text("help-more", call.locale))
     return Outbound(text="\n\n".join(pieces))
@@ -38,6 +42,18 @@ def _named(typed: str, commands: Sequence[CommandSpec], desk: Desk) -> list[Comm
     if near := near_names(typed, names):
         raise UserError("help-unknown", command=typed, near=", ".join(near))
     raise UserError("help-none", command=typed)
+
+
+def _overview(specs: Sequence[CommandSpec], call: Call, desk: Desk) -> Iterator[str]:
+    """A line for each command, and one for all of a large group."""
+    for group, members in groupby(specs, key=lambda spec: spec.path[0]):
+        first, *others = members
+        if len(others) < LARGE_GROUP:
+            yield from (f"{_typed(spec, call, desk)} – {_description(spec, call, desk)}" for spec in (first, *others))
+            continue
+        words = ", ".join(f"`{desk.names.of_command(spec.path, call.locale)[0]}`" for spec in others)
+        about = desk.text(f"command-{group}", call.locale)
+        yield f"{_typed(first, call, desk)} – {about}; {desk.catalogue.text('help-also', call.locale, words=words)}"
 
 
 def _typed(spec: CommandSpec, call: Call, desk: Desk) -> str:

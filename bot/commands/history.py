@@ -5,8 +5,7 @@ from __future__ import annotations
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.pages import PAGE, page_of, paged_text
-from bot.store.archive import HistoryRow, count_history, read_history
-from bot.store.compactions import CompactionRow
+from bot.store.archive import Folded, HistoryRow, count_history, read_history
 
 LINE_CHARS = 160
 """Of one message; a page is to be read at a glance."""
@@ -34,9 +33,9 @@ def _line(row: HistoryRow, call: Call) -> str:
     return f"- {call.local(row.sent_at):%Y-%m-%d %H:%M} **{inert(row.author_name)}**: {inert(cut)}"
 
 
-def _separator(folded: CompactionRow, call: Call, desk: Desk) -> str:
+def _separator(folded: Folded, call: Call, desk: Desk) -> str:
     """Where the messages before it moved into memory."""
-    at = f"{call.local(folded.began_at):%Y-%m-%d %H:%M}"
+    at = f"{call.local(folded.at):%Y-%m-%d %H:%M}"
     reason = desk.text(f"history-reason-{folded.reason.value}", call.locale)
     return f"\n— {desk.text('history-folded', call.locale, count=folded.messages, at=at, reason=reason)} —\n"
 

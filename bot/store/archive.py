@@ -9,10 +9,10 @@ from datetime import datetime
 from sqlalchemy import and_, bindparam, func, not_, select
 
 from bot.memory.items import Item
-from bot.store.compactions import CompactionRow, Outcome, newest_compactions
+from bot.store.compactions import Outcome, Reason
 from bot.store.database import Tx
 from bot.store.memories import read_memory
-from bot.store.memory_tables import memory_items, memory_sources
+from bot.store.memory_tables import compactions, memory_items, memory_sources
 from bot.store.tables import MessageKind, messages, sent_parts
 from bot.store.window import LIVE, SAID_OR_HEARD, SHOWN
 
@@ -26,8 +26,6 @@ _IN_HISTORY = and_(
     not_(messages.c.is_private),
     SAID_OR_HEARD,
 )
-ALL_COMPACTIONS = 10_000
-"""More than a conversation ever has."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -41,11 +39,20 @@ class HistoryRow:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Folded:
+    """Where messages became notes: how many, why and when."""
+
+    messages: int
+    reason: Reason
+    at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class HistoryPage:
     """Messages in order, and the compactions that ended after one of them, each with how many of the page it covers."""
 
     rows: tuple[HistoryRow, ...]
-    folded: tuple[tuple[int, CompactionRow], ...]
+    folded: tuple[tuple[int, Folded], ...]
 
 
 def count_history(tx: Tx, session_id: int, conversation_id: int) -> int:
@@ -69,17 +76,27 @@ def read_history(tx: Tx, session_id: int, conversation_id: int, *, newer: int, l
     next_position = rows[-1].position if has_next and rows else None
     if has_next:
         rows = rows[:-1]
-    done = [
-        row
-        for row in newest_compactions(tx, conversation_id, ALL_COMPACTIONS)
-        if row.outcome in (Outcome.DONE, Outcome.SEALED)
-    ]
-    folded = [
-        (sum(row.position <= end.to_position for row in rows), end)
-        for end in reversed(done)
-        if rows and rows[0].position <= end.to_position and (next_position is None or end.to_position < next_position)
-    ]
-    return HistoryPage(rows=tuple(rows), folded=tuple(folded))
+    if not rows:
+        return HistoryPage(rows=(), folded=())
+    folded = _folded_between(tx, conversation_id, rows[0].position, next_position)
+    places = [sum(row.position <= to_position for row in rows) for to_position, _ in folded]
+    return HistoryPage(rows=tuple(rows), folded=tuple(zip(places, (each for _, each in folded), strict=True)))
+
+
+def _folded_between(tx: Tx, conversation_id: int, first: int, next_position: int | None) -> list[tuple[int, Folded]]:
+    """The compactions that ended within some positions, each with the last one it covers."""
+    found = select(
+        compactions.c.to_position, compactions.c.messages, compactions.c.reason, compactions.c.began_at.label("at")
+    ).where(
+        compactions.c.conversation_id == conversation_id,
+        compactions.c.outcome.in_((Outcome.DONE.value, Outcome.SEALED.value)),
+        compactions.c.messages > 0,
+        compactions.c.to_position >= first,
+    )
+    if next_position is not None:
+        found = found.where(compactions.c.to_position < next_position)
+    rows = tx.execute(found.order_by(compactions.c.id))
+    return [(row.to_position, Folded(messages=row.messages, reason=Reason(row.reason), at=row.at)) for row in rows]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

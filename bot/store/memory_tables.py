@@ -11,6 +11,7 @@ from sqlmodel import Field, SQLModel
 from bot.store.tables import UtcDateTime, core
 
 LIVE_ITEM = text("retired_at IS NULL")
+TO_BE_RAISED = text("kind = 'follow_up' AND state = 'open' AND retired_at IS NULL AND raised_at IS NULL")
 
 
 def _time(*, nullable: bool = True) -> Any:
@@ -23,6 +24,7 @@ class MemoryItem(SQLModel, table=True):
     __tablename__: ClassVar[str] = "memory_item"
     __table_args__ = (
         Index("ix_memory_item_live", "conversation_id", "id", sqlite_where=LIVE_ITEM),
+        Index("ix_memory_item_due", "day", sqlite_where=TO_BE_RAISED),
         {"sqlite_autoincrement": True},
     )
 
@@ -53,6 +55,8 @@ class MemoryItem(SQLModel, table=True):
     made_at: datetime = _time(nullable=False)
     retired_by: str | None = None
     retired_at: datetime | None = _time()
+    raised_at: datetime | None = _time()
+    """When the bot came back to this follow-up without being asked."""
 
 
 class MemorySource(SQLModel, table=True):

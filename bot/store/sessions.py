@@ -111,7 +111,7 @@ def set_label(tx: Tx, session_id: int, label: str) -> None:
 
 def touch_session(tx: Tx, session_id: int, now: datetime) -> None:
     """Note when a human last spoke; the idle clock runs from there."""
-    tx.execute(_TOUCH, {"touched": session_id, "last_human_at": now})
+    tx.execute(_TOUCH, {"touched": session_id, "last_human_at": now, "sweep_from": now})
 
 
 def load_overrides(tx: Tx, channel: ChannelRef) -> list[StoredOverride]:

@@ -97,6 +97,7 @@ ADDRESSED: ColumnElement[bool] = literal_column("addressed")
 UNANSWERED = text("addressed AND answered_by IS NULL")
 ANSWERED = text("answered_by IS NOT NULL")
 SENDING = text("state = 'sending'")
+TO_BE_SWEPT = text("sweep_from IS NOT NULL")
 IN_PRIVACY = text("is_private AND text != ''")
 """What somebody who wants privacy has said, as long as it is not answered."""
 
@@ -109,6 +110,7 @@ class ChatSession(SQLModel, table=True):
     """One spot people talk in. The platform's ids stand beside the key, so that a turn can open after a restart."""
 
     __tablename__: ClassVar[str] = "chat_session"
+    __table_args__ = (Index("ix_chat_session_sweep", "sweep_from", sqlite_where=TO_BE_SWEPT),)
 
     id: int | None = Field(default=None, primary_key=True)
     key: str = Field(unique=True)
@@ -125,6 +127,10 @@ class ChatSession(SQLModel, table=True):
     conversation_id: int | None = None
     created_at: datetime = _time(nullable=False)
     last_human_at: datetime | None = _time()
+    sweep_from: datetime | None = _time()
+    """Since when it waits for the idle sweep: the last human message, or later; null = it has been swept since."""
+    raised_at: datetime | None = _time()
+    """When a due follow-up was last raised there without being asked."""
 
 
 class Conversation(SQLModel, table=True):
@@ -239,7 +245,7 @@ class Override(SQLModel, table=True):
     id: int | None = Field(default=None, primary_key=True)
     scope: str
     scope_key: str
-    name: str
+    name: str = Field(index=True)
     value: str = Field(sa_column=Column(Text, nullable=False))
     set_by: str
     set_at: datetime = _time(nullable=False)

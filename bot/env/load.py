@@ -63,10 +63,7 @@ def without_effect(settings: Settings) -> list[str]:
 
 _UNHEEDED = (
     "tool_groups",
-    "memory_token_budget",
-    "tool_result_max_ratio",
     "extensions",
-    "context_pruning",
     "notices",
     "proactive",
 )

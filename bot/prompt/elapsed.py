@@ -12,8 +12,8 @@ LEAST_GAP = timedelta(hours=6)
 """What is shorter belongs to one talk; ours to choose."""
 WEEKS_FROM_DAYS, MONTHS_FROM_DAYS = 14, 60
 """From how many days on the gap is told in weeks, and in months."""
-WORDS_LOOKED_AT = 2_000
-"""Characters of the newest messages that tell the language."""
+NEWEST, CHARS_LOOKED_AT = 4, 500
+"""How many of the newest messages tell when and in which language it was talked, and by how much of their text."""
 
 _NUMBERS = ("", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _ENGLISH = {"hour": "{n} hours later", "day": "{n} days later", "week": "{n} weeks later", "month": "{n} months later"}
@@ -29,12 +29,15 @@ def write_gap(turn: Turn) -> str | None:
     if asked is None:
         return None
     before = [row for row in turn.history if row.position < asked.position]
-    if not before or asked.sent_at - before[-1].sent_at < LEAST_GAP:
+    newest = before[-NEWEST:]
+    # Platforms and we have clocks of our own, so the newest message need not be the last one.
+    last = max((row.sent_at for row in newest), default=asked.sent_at)
+    if asked.sent_at - last < LEAST_GAP:
         return None
     zone = ZoneInfo(turn.settings.values.timezone)
-    last, now = before[-1].sent_at.astimezone(zone), asked.sent_at.astimezone(zone)
-    newest = "".join(row.text[:WORDS_LOOKED_AT] for row in (*before[-3:], asked))
-    return _in_chinese(last, now) if is_chinese(newest) else _in_english(last, now)
+    last, now = last.astimezone(zone), asked.sent_at.astimezone(zone)
+    words = "".join(row.text[:CHARS_LOOKED_AT] for row in (*newest, asked))
+    return _in_chinese(last, now) if is_chinese(words) else _in_english(last, now)
 
 
 def _in_english(last: datetime, now: datetime) -> str:

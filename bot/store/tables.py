@@ -268,10 +268,9 @@ class ModelCall(SQLModel, table=True):
     output_tokens: int | None = None
     reasoning_tokens: int | None = None
     estimated_tokens: int = 0
-    prompt_usage: str | None = Field(default=None, sa_column=Column(Text))
-    """JSON of what the request filled of the window, part by part; `None` for calls that answer nobody."""
+    prompt_usage: str | None = Field(default=None, sa_column=Column(Text))  # JSON: what it filled, part by part
     prefix_break: str | None = None
-    """Why the request did not begin with its predecessor; `None` where it did."""
+    """Why it did not begin with its predecessor."""
     first_token_ms: int = 0
     total_ms: int = 0
     outcome: str

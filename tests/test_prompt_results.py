@@ -1,0 +1,118 @@
+"""What tools say is capped where it comes in, so that one flood never takes the place of a talk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import select
+
+from bot.llm.model import ModelRequest, Role, ToolCall, ToolSpec
+from bot.prompt.shortening import cap
+from bot.prompt.tokens import TokenCounter
+from bot.settings import prompt_budget
+from bot.store.tables import MessageKind, messages
+from bot.testing import Reply, ScriptedModel
+from bot.tools import Tool
+from bot.turn import Turn
+from tests.conftest import MakeApp
+from tests.talking import Chat, open_chat
+
+WINDOW, RESERVE = 8_000, 500
+SIZES: dict[str, Any] = {"persona": "none", "context_tokens": WINDOW, "max_output_tokens": RESERVE}
+
+
+def flood(words: int) -> Tool:
+    """A tool that says so many words."""
+
+    async def run(_turn: Turn, _arguments: Mapping[str, Any]) -> str:
+        return "BEGIN " + " ".join(f"w{number}" for number in range(words)) + " END"
+
+    return Tool(spec=ToolSpec(name="flood", description="Says much.", parameters={"type": "object"}), run=run)
+
+
+def calls(times: int, at_once: int = 1) -> Callable[[ModelRequest], Reply | str]:
+    """A model that calls the tool where somebody says "flood", so many times in a row and so often at once."""
+
+    def script(request: ModelRequest) -> Reply | str:
+        asked = max(at for at, message in enumerate(request.messages) if message.role is Role.USER)
+        rounds = sum(bool(message.tool_calls) or "earlier tool" in message.text for message in request.messages[asked:])
+        if "flood" not in request.messages[asked].text or rounds >= times:
+            return "as you say"
+        made = (ToolCall(id=f"c{asked}-{rounds}-{number}", name="flood", arguments="{}") for number in range(at_once))
+        return Reply(text="", tool_calls=tuple(made))
+
+    return script
+
+
+async def results(chat: Chat) -> list[Any]:
+    kept = select(messages.c.text, messages.c.tokens).where(
+        messages.c.kind == MessageKind.TOOL.value, messages.c.tool_call_id.is_not(None)
+    )
+    return list(await chat.app.core.db.read(lambda tx: tx.execute(kept).all()))
+
+
+def size_of(chat: Chat, request: ModelRequest) -> int:
+    """Tokens of a request as we count, tool definitions left out."""
+    count = chat.app.core.counter.count
+    said = (count(message.text) + sum(count(call.name) for call in message.tool_calls) for message in request.messages)
+    return sum(said)
+
+
+async def test_K02_a_result_larger_than_any_window_is_cut_to_its_cap_with_beginning_and_end_and_stored_so(
+    make_app: MakeApp,
+) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(calls(1)), tools=[flood(150_000)], **SIZES)
+    assert await chat.say("flood me") == ["as you say"]
+    factor = chat.app.models.tokens.factor("test/scripted")
+    ((text, tokens),) = await results(chat)
+    assert 0.5 * 0.15 * WINDOW < tokens * factor <= 0.15 * WINDOW
+    assert text.startswith("BEGIN w0 w1 ")
+    assert text.endswith(" w149999 END")
+    assert "characters left out]" in text
+    assert chat.model.requests[1].messages[-1].text == text
+    assert size_of(chat, chat.model.requests[1]) * factor <= prompt_budget(chat.app.core.settings, WINDOW, RESERVE)
+
+
+async def test_K05_after_a_flood_the_last_messages_are_all_still_there(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(calls(1)), tools=[flood(50_000)], **SIZES)
+    for number in range(10):
+        await chat.say(f"before {number}")
+    await chat.say("flood me")
+    for number in range(10):
+        await chat.say(f"after {number}")
+    said = [message.text for message in chat.model.requests[-1].messages if message.role is Role.USER]
+    assert said == [*(f"before {n}" for n in range(10)), "flood me", *(f"after {n}" for n in range(10))]
+
+
+@pytest.mark.parametrize(("times", "at_once"), [(12, 1), (1, 12), (4, 4)])
+async def test_however_much_tools_say_in_one_turn_every_request_of_it_fits(
+    make_app: MakeApp, times: int, at_once: int
+) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(calls(times, at_once)), tools=[flood(50_000)], **SIZES)
+    for number in range(5):
+        await chat.say(f"before {number}")
+    assert await chat.say("please flood me") == ["as you say"]
+    factor = chat.app.models.tokens.factor("test/scripted")
+    budget = prompt_budget(chat.app.core.settings, WINDOW, RESERVE)
+    requests = chat.model.requests[5:]
+    assert len(requests) == times + 1
+    assert max(size_of(chat, request) * factor for request in requests) <= budget
+    assert all("please flood me" in str(request.messages) for request in requests)
+    assert len(await results(chat)) == times * at_once
+
+
+COUNTER = TokenCounter()
+
+
+@given(st.text(max_size=400), st.integers(1, 40), st.integers(1, 30))
+def test_a_cap_holds_whatever_the_text_is_and_leaves_alone_what_fits(text: str, times: int, limit: int) -> None:
+    text *= times
+    capped = cap(text, limit, COUNTER.count)
+    fits = COUNTER.count(text) <= limit
+    # Below a dozen tokens the note alone may be more than there is room for.
+    assert COUNTER.count(capped) <= max(limit, 12)
+    assert (capped == text) or not fits or len(text.encode()) > limit

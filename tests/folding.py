@@ -1,0 +1,202 @@
+"""A conversation that is folded into memory under a clock that tests move, and a summariser without faults."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from bot.llm.directory import ModelDirectory
+from bot.llm.model import ModelRequest
+from bot.memory.compaction import Compactor, Result
+from bot.memory.consolidation import Consolidator
+from bot.memory.items import Memory
+from bot.memory.snapshot import EVERYTHING
+from bot.memory.summariser import Subject, Summariser
+from bot.settings import Settings
+from bot.store.compactions import CompactionRow, Reason, newest_compactions
+from bot.store.conversations import conversation_by_id
+from bot.store.database import Database
+from bot.store.memories import read_memory
+from bot.testing import NOW, Reply, ScriptedModel
+from tests.stories import Story
+
+T = TypeVar("T")
+SMALL: dict[str, Any] = {
+    "context_tokens": 4_000,
+    "max_output_tokens": 200,
+    "summary": {"keep_recent": 4, "keep_tokens": 100},
+}
+"""Settings with which a conversation is soon to be folded."""
+
+
+def words(text: str) -> int:
+    """Tokens as these tests count them."""
+    return len(text.split())
+
+
+@dataclass
+class Fold:
+    """One session's conversation, and a compactor that reads it. Without a script every summary is one gist."""
+
+    db: Database
+    summaries: Any = ('{"gist": "They talked."}',)
+    given: dict[str, Any] = field(default_factory=dict)
+    now: datetime = NOW
+
+    def __post_init__(self) -> None:
+        self.model = ScriptedModel(summaries=self.summaries)
+        test = {"base_url": "http://127.0.0.1:9/v1"}
+        self.settings = Settings(
+            _env_file=None, providers={"test": test}, model="test/scripted", **{**SMALL, **self.given}
+        )
+
+    @property
+    def compactor(self) -> Compactor:
+        async def nothing(_provider: str) -> list[str]:
+            return []
+
+        shared: dict[str, Any] = {"db": self.db, "settings": self.settings, "now": lambda: self.now}
+        summariser = Summariser(
+            **shared,
+            model=self.model,
+            directory=ModelDirectory(["test"], "test/scripted", nothing),
+            window_of=lambda _model: self.settings.context_tokens,
+            factor=lambda _model: 1.0,
+        )
+        shared |= {"summariser": summariser, "count": words}
+        return Compactor(**shared, consolidator=Consolidator(**shared))
+
+    async def tell(self, how: Callable[[Story], T]) -> T:
+        """Let something happen in the session."""
+        return await self.db.run(lambda tx: how(Story(tx)))
+
+    async def talk(self, *texts: str, tokens: int = 40) -> list[int]:
+        """Let Alice ask and be answered; returns the positions."""
+
+        def ask(story: Story) -> list[int]:
+            asked = [(text, story.say(text, addressed=True, tokens=tokens)) for text in texts]
+            for text, position in asked:
+                story.answer(f"re: {text}", position)
+            return [position for _, position in asked]
+
+        return await self.tell(ask)
+
+    async def subject(self) -> Subject:
+        found = await self.tell(lambda story: (story.session, story.conversation))
+        values = self.settings
+        return Subject(
+            session=found[0],
+            conversation_id=found[1],
+            persona_name="Mira",
+            settings=values,
+            model="test/session",
+            window=values.context_tokens,
+        )
+
+    async def fold(self, reason: Reason = Reason.MANUAL, *, focus: str = "", up_to: int = EVERYTHING) -> Result:
+        return await self.compactor.compact(await self.subject(), reason, up_to=up_to, focus=focus)
+
+    async def consolidate(self) -> None:
+        await self.compactor.consolidate(await self.subject(), Reason.SOFT)
+
+    async def verbatim(self) -> list[str]:
+        """What stands after the watermark."""
+        return await self.tell(lambda story: story.read())
+
+    async def memory(self) -> Memory:
+        return await self.tell(lambda story: read_memory(story.tx, story.conversation))
+
+    async def watermark(self) -> int:
+        return await self.tell(lambda story: conversation_by_id(story.tx, story.conversation).watermark)
+
+    async def attempts(self) -> list[CompactionRow]:
+        """Every compaction, the newest first."""
+        return await self.tell(lambda story: newest_compactions(story.tx, story.conversation, 1_000))
+
+    def later(self, **by: float) -> None:
+        self.now += timedelta(**by)
+
+
+def pasts(count: int, start: int = 0) -> list[str]:
+    """Messages to be folded."""
+    return [f"number {number} said" for number in range(start, start + count)]
+
+
+def number_of(request: ModelRequest, said: str) -> int:
+    """The number of the transcript line that holds these words."""
+    found = re.search(rf"^(\d+) · .*{re.escape(said)}", transcript(request), re.M)
+    assert found, transcript(request)
+    return int(found[1])
+
+
+def transcript(request: ModelRequest) -> str:
+    """What the summariser is asked about."""
+    return request.messages[1].text
+
+
+def fact(who: str, text: str, *lines: int, item: int | None = None, category: str = "other") -> dict[str, Any]:
+    return {"who": who, "category": category, "text": text, "lines": [*lines], "item": item}
+
+
+# --- A summariser that reads the transcript as well as one can
+
+_LINE = re.compile(r"^(\d+) · (\d{4}-\d\d-\d\d) \d\d:\d\d · (.+?) \((\S+)\): (.*)$", re.M)
+_NOTE = re.compile(r"^(\d+)\. \[(\w+), (?:(\w+), )?(?:(.+?) \((\S+)\))?.*?\] (.*)$", re.M)
+_PLACE = re.compile(r"(?:I live in|我住在) ?(\w+)")
+_PET = re.compile(r"(?:my pet is called|我的宠物叫) ?(\w+)")
+_EVENT = re.compile(r"(?:we went to the|我们去了) ?(\w+)")
+_OPEN = re.compile(r"(?:I will bring the|我会带) ?(\w+)")
+_DONE = re.compile(r"(?:I brought the|我带了) ?(\w+)")
+_AGREED = re.compile(r"(?:let us meet at the|我们在) ?(\w+?)(?:见面|$|[ .,])")
+
+
+def ideal(request: ModelRequest) -> str:
+    """What a summariser without faults returns: facts, events, agreements and open items as these patterns say them."""
+    text = transcript(request)
+    if "outgrown" in request.messages[0].text:
+        return _merge_all(text)
+    notes = [match.groups() for match in _NOTE.finditer(text.partition("<transcript>")[0])]
+    reply: dict[str, list[Any]] = {"facts": [], "events": [], "agreed": [], "open": [], "retire": []}
+    for number, day, name, key, said in _LINE.findall(text):
+        line = int(number)
+        if key == "persona":
+            continue
+        if found := _PLACE.search(said):
+            old = next((int(note[0]) for note in notes if note[2] == "place" and note[4] == key), None)
+            reply["facts"] = [one for one in reply["facts"] if (one["who"], one["category"]) != (key, "place")]
+            reply["facts"].append(fact(key, f"{name} place={found[1]}", line, item=old, category="place"))
+        if found := _PET.search(said):
+            reply["facts"].append(fact(key, f"{name} pet={found[1]}", line))
+        if found := _EVENT.search(said):
+            reply["events"].append({"day": day, "text": f"event={found[1]} told by {name}", "lines": [line]})
+        if found := _AGREED.search(said):
+            reply["agreed"].append({"who": [key], "text": f"meet={found[1]}", "lines": [line]})
+        if found := _OPEN.search(said):
+            todo = {"who": key, "due": None, "state": "open", "text": f"{name} todo={found[1]}", "lines": [line]}
+            reply["open"].append(todo)
+        if found := _DONE.search(said):
+            wanted = f"{name} todo={found[1]}"
+            old = next((int(note[0]) for note in notes if note[5] == wanted), None)
+            if old is None:
+                reply["open"] = [one for one in reply["open"] if one["text"] != wanted]
+            else:
+                reply["retire"].append({"item": old, "lines": [line]})
+    return json.dumps({**reply, "gist": "They talk."}, ensure_ascii=False)
+
+
+def _merge_all(text: str) -> str:
+    """All notes of one heading become one, with every value in it."""
+    merged = []
+    for group in re.split(r"^## .*$", text, flags=re.M)[1:]:
+        notes = re.findall(r"^(\d+)\. (.*)$", group, re.M)
+        values = dict.fromkeys(value for _, note in notes for value in re.findall(r"\w+=[\w/]+", note))
+        merged.append({"items": [int(number) for number, _ in notes], "text": " ".join(values) or "much happened"})
+    return json.dumps({"merged": merged}, ensure_ascii=False)
+
+
+def refused(text: str = "I would rather not.") -> Reply:
+    return Reply(text=text)

@@ -9,6 +9,7 @@ from datetime import datetime
 from bot.chat import Speaker
 from bot.dispatch import TurnRequest
 from bot.llm.catalogue import Catalogue as ModelCatalogue
+from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.memory.items import NO_MEMORY, Written
 from bot.overrides import Resolver, SessionSettings, Source
@@ -17,7 +18,7 @@ from bot.prompt.build import Prompt
 from bot.prompt.memory import write_memory
 from bot.prompt.pictures import choose_images
 from bot.prompt.tokens import ModelTokens
-from bot.settings import Settings, memory_cap, output_reserve, prompt_budget
+from bot.settings import PlaceSettings, Settings, memory_cap, output_reserve, prompt_budget
 from bot.store import images, replies, sessions, window
 from bot.store.conversations import conversation_by_id, next_position
 from bot.store.database import Database, Tx
@@ -118,7 +119,7 @@ class TurnOpener:
         persona = self._library.get(read.persona_id)
         model = model_in_force(self._models, read.settings).name
         limits = self._catalogue.limits(model)
-        size = min(filter(None, (limits.context_window, read.settings.values.context_tokens)))
+        size = window_of(limits, read.settings.values)
         reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
         budget = prompt_budget(self._settings, size, reserve)
         limit = read.settings.values.history_limit
@@ -200,6 +201,11 @@ def _images(tx: Tx, history: Sequence[WindowRow], burst: Sequence[int], cuts: Cu
     said = [row.id for row in history if row.kind is MessageKind.SAID]
     found = images.find_images(tx, said[-IMAGE_REACH:])
     return tuple(images.read_images(tx, choose_images(found, burst, cuts.images))) if found else ()
+
+
+def window_of(limits: ModelLimits, settings: PlaceSettings) -> int:
+    """Tokens of a model's window that a session may fill (`CONTEXT_TOKENS`)."""
+    return min(filter(None, (limits.context_window, settings.context_tokens)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

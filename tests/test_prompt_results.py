@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlalchemy import select
 
-from bot.llm.model import ModelRequest, Role, ToolCall, ToolSpec
+from bot.llm.model import ContextTooLong, ModelRequest, Role, ToolCall, ToolSpec
 from bot.prompt.shortening import cap
 from bot.prompt.tokens import TokenCounter
 from bot.settings import prompt_budget
@@ -103,6 +103,20 @@ async def test_however_much_tools_say_in_one_turn_every_request_of_it_fits(
     assert max(size_of(chat, request) * factor for request in requests) <= budget
     assert all("please flood me" in str(request.messages) for request in requests)
     assert len(await results(chat)) == times * at_once
+
+
+async def test_M17_a_request_that_tools_made_too_long_is_tried_again_with_less_of_what_they_said(
+    make_app: MakeApp,
+) -> None:
+    script = calls(3)
+    refused = Reply(text="", error=ContextTooLong("test/scripted", "too long", limit=None, given=None))
+    model = ScriptedModel(lambda request: refused if len(model.requests) == 3 else script(request))
+    chat = await open_chat(make_app, model=model, tools=[flood(50_000)], **SIZES)
+    assert await chat.say("flood me") == ["as you say"]
+    third, again = model.requests[2:4]
+    assert [message.role for message in again.messages] == [message.role for message in third.messages]
+    assert 0.5 * size_of(chat, third) < size_of(chat, again) <= 0.7 * size_of(chat, third)
+    assert len(await results(chat)) == 3  # no tool ran twice
 
 
 COUNTER = TokenCounter()

@@ -202,10 +202,10 @@ class TurnRunner:
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             progress.is_retry = True
-            is_lesson = bool(error.given) and not turn.images
+            is_lesson = bool(error.given) and not turn.images and not progress.answer.exchanges
             if error.given and is_lesson:
                 self.tokens.learn(turn.model, prompt.counted, error.given)
-            budget, factor = self._smaller_budget(progress, prompt, error), self.tokens.factor(turn.model)
+            budget, factor = _smaller_budget(progress, error), self.tokens.factor(turn.model)
             prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
             last = await self.agent.answer(turn, prompt, progress.answer, stream.update)
             if is_lesson:
@@ -217,12 +217,6 @@ class TurnRunner:
         """The turn as it is after a compaction; a persona chosen meanwhile waits for the next one."""
         turn = await self.opener.open(progress.request)
         return turn if turn and turn.conversation_id == progress.turn.conversation_id else progress.turn
-
-    def _smaller_budget(self, progress: _Progress, refused: Prompt, error: ContextTooLong) -> int:
-        """What the prompt of the one retry may fill: less than was too much, and the tool rounds so far beside it."""
-        turn, rounds = progress.turn, map(self._tool_round, progress.answer.exchanges)
-        room = min(turn.budget, refused.tokens, turn.budget if error.limit is None else error.limit - turn.reserve)
-        return int(room * RETRY_BUDGET_RATIO) - sum(done.call_tokens + sum(done.result_tokens) for done in rounds)
 
     async def _finish(self, progress: _Progress, stream: ReplyStream, prompt: Prompt) -> None:
         self._learn(progress, prompt)
@@ -299,6 +293,14 @@ class TurnRunner:
     def _text(self, message_id: str, turn: Turn) -> str:
         language = turn.settings.values.language
         return self.catalogue.text(message_id, turn.asker.locale if language == "auto" else language)
+
+
+def _smaller_budget(progress: _Progress, error: ContextTooLong) -> int:
+    """What the prompt of the one retry may fill, tool rounds included: less than was too much."""
+    turn, refused = progress.turn, progress.answer.pending
+    filled = refused.used - refused.max_tokens if refused else turn.budget
+    room = min(turn.budget, filled, turn.budget if error.limit is None else error.limit - turn.reserve)
+    return int(room * RETRY_BUDGET_RATIO)
 
 
 _EMPTY = {Finish.FILTERED: "filtered", Finish.LENGTH: "length"}

@@ -153,7 +153,7 @@ def notes_of(memory: Memory) -> str:
     if memory.is_empty:
         return ""
     lines = [f"{number}. {_note(item)}" for number, item in enumerate(memory.items, 1)]
-    gist = f"gist: {memory.gist}" if memory.gist else ""
+    gist = f"gist: {inert(memory.gist)}" if memory.gist else ""
     return "\n".join(filter(None, ("<notes>", gist, *lines, "</notes>")))
 
 
@@ -162,7 +162,7 @@ def _note(item: Item) -> str:
     facts = (
         new.kind.value,
         new.category.value if new.category else "",
-        f"{new.subject_name} ({new.subject})" if new.subject else "",
+        f"{inert(new.subject_name)} ({new.subject})" if new.subject else "",
         new.day.isoformat() if new.day else "",
         new.state.value if new.state else "",
         "pinned" if new.pinned else "",

@@ -182,6 +182,21 @@ async def test_the_examples_go_before_any_message_and_come_back_after_the_next_c
     assert "Aye." in later.messages[0].text
 
 
+async def test_4_the_last_round_stays_as_long_as_what_came_after_it_leaves_room_and_goes_whole() -> None:
+    old = [row for number in range(6) for row in answered(said(f"q{number} " + "word " * 30))]
+    later = [row for number in range(3) for row in answered(said(f"l{number} " + "word " * 30))]
+    rows = [*old, *answered(said("the round?"), SHORT), *later, said("and?")]
+    bare, _ = await build(rows[12:], 100_000, SECTIONS)
+    tight = bare.tokens - bare.basis.frame.examples
+    prompt, stages = await build(rows, tight, SECTIONS)
+    assert stages[-1] == "drop_oldest"
+    assert texts(prompt, Role.USER)[0] == "the round?"
+    assert texts(prompt, Role.TOOL) == [SHORT]
+    prompt, _ = await build(rows, tight - 1, SECTIONS)
+    assert texts(prompt, Role.USER)[0].startswith("l")
+    assert texts(prompt, Role.TOOL) == []
+
+
 async def test_5_where_nothing_else_helps_the_model_is_told_of_what_is_missing_and_what_was_injected_is_gone() -> None:
     rows = [row for number in range(8) for row in answered(said(f"q{number} " + "word " * 30))] + [said("w " * 100)]
     bare, _ = await build([said("hi")], 100_000)

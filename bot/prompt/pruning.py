@@ -179,8 +179,14 @@ def leave_out_examples(draft: Draft) -> None:
 
 
 def drop_oldest(draft: Draft) -> None:
-    """4: the oldest messages go, with their tool rounds and answers, but never what is answered."""
-    draft.units = keep_newest(draft.units, draft.frame.room - draft.around, cost=draft.size, asked=draft.asked)
+    """4: the oldest messages go, with their tool rounds and answers, but never what is answered, nor the last tool
+    round as long as what came after it leaves room.
+    """
+    room, kept = draft.frame.room - draft.around, draft.asked
+    since = next((at for at, unit in enumerate(reversed(draft.units), 1) if tool_groups([unit])), 0)
+    if sum(map(draft.size, draft.units[len(draft.units) - since :])) <= room:
+        kept = max(kept, since)
+    draft.units = keep_newest(draft.units, room, cost=draft.size, asked=kept)
 
 
 def drop_injected(draft: Draft) -> None:

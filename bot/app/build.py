@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from bot.agent import Agent
+from bot.app.clock import build_jobs
 from bot.app.personas import persona_problems
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
@@ -33,6 +34,7 @@ from bot.llm.configured import (
 )
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
+from bot.llm.prices import cached_price
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
 from bot.memory.compaction import Compactor
@@ -50,6 +52,7 @@ from bot.prompt.sections import SECTIONS
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.quota import AUTO_PER_MINUTE, Quota
 from bot.runner import TurnRunner
+from bot.scheduler import Scheduler
 from bot.settings import Settings
 from bot.store import ledger
 from bot.store.database import Database
@@ -96,13 +99,9 @@ def build_app(
     runner = _build_runner(core, models, opener, builder, greeter, keeper, tools)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     gauge = Gauge(opener=opener, builder=builder, agent=runner.agent, tokens=models.tokens)
-    desk = _build_desk(core, models, dispatcher, greeter, keeper, gauge, commands)
-    menu = CommandMenu(
-        specs=tuple(command.spec for command in commands),
-        translate=core.catalogue.text,
-        locales=core.catalogue.locales,
-        complete=make_complete(desk, commands),
-    )
+    scheduler = Scheduler(core.tasks)
+    desk = _build_desk(core, models, dispatcher, greeter, keeper, gauge, scheduler, commands)
+    menu = _build_menu(core, desk, commands)
     pipeline = _build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
     if adapters is None:
         adapters = configured_adapters(settings, core.db, core.tasks, menu, _make_wants_files(core))
@@ -115,6 +114,8 @@ def build_app(
         pipeline=pipeline,
         menu=menu,
         keeper=keeper,
+        scheduler=scheduler,
+        jobs=build_jobs(core, models, keeper, BOT_NAME),
         warmer=Warmer(opener=opener, builder=builder, model=models.model, tokens=models.tokens),
     )
 
@@ -231,7 +232,7 @@ def _build_keeper(core: Core, models: Models) -> Keeper:
         now=core.now,
     )
     notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
-    return Keeper(compactor, core.tasks, cached_price=lambda _model: None, tell_done=notices.tell_done)
+    return Keeper(compactor, core.tasks, cached_price=cached_price, tell_done=notices.tell_done)
 
 
 def _build_runner(
@@ -266,6 +267,7 @@ def _build_desk(
     greeter: Greeter,
     keeper: Keeper,
     gauge: Gauge,
+    scheduler: Scheduler,
     commands: Sequence[Command],
 ) -> Desk:
     return Desk(
@@ -289,6 +291,16 @@ def _build_desk(
         forget=models.servers.forget,
         count=core.counter.count,
         commands=lambda: commands,
+        missed=scheduler.missed,
+    )
+
+
+def _build_menu(core: Core, desk: Desk, commands: Sequence[Command]) -> CommandMenu:
+    return CommandMenu(
+        specs=tuple(command.spec for command in commands),
+        translate=core.catalogue.text,
+        locales=core.catalogue.locales,
+        complete=make_complete(desk, commands),
     )
 
 

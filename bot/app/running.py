@@ -26,6 +26,7 @@ from bot.overrides import Resolver
 from bot.personas.library import PersonaLibrary
 from bot.pipeline import Pipeline, unanswered_requests
 from bot.prompt.tokens import ModelTokens, TokenCounter
+from bot.scheduler import Job, Scheduler
 from bot.settings import Settings
 from bot.store import ledger, messages, privacy, replies, schema, sessions
 from bot.store.database import Database
@@ -86,6 +87,9 @@ class App:
     menu: CommandMenu
     warmer: Warmer
     keeper: Keeper
+    scheduler: Scheduler
+    jobs: Sequence[Job]
+    """What `run` lets the scheduler do."""
     failed: set[str] = field(default_factory=set)
     """The platforms whose adapter ended with a fault."""
     is_closing: bool = False
@@ -125,6 +129,7 @@ class App:
                 await begin()
             spawn = self.core.tasks.spawn
             adapters = [spawn(f"adapter {name}", self._run_adapter(name, stop)) for name in self.core.platforms]
+            self.scheduler.start(self.jobs)
             waits = {spawn("stop", stop.wait()), spawn("adapters", _all_ended(adapters))}
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             await self._stop_gently()
@@ -160,6 +165,7 @@ class App:
         and answered after the restart: not every platform would tell it again.
         """
         log.info("app.stopping")
+        await self.scheduler.close()
         now, grace = asyncio.get_running_loop().time, self.core.settings.stop_grace.total_seconds()
         closed_by = now() + grace + CLOSING_SECONDS
         await asyncio.wait({self.core.tasks.spawn("drain", self.dispatcher.drain(grace))}, timeout=grace)
@@ -173,6 +179,7 @@ class App:
     async def close(self) -> None:
         """Release everything, in the reverse order of opening. Safe after a failed start."""
         self.is_closing = True
+        await self.scheduler.close()
         await self._on_adapters("close", lambda adapter: adapter.close(), LEAVING_SECONDS)
         await self.core.tasks.close()
         await self.models.model.close()

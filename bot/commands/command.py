@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
@@ -103,6 +103,8 @@ class Desk:
     count: Callable[[str], int]
     """Tokens of a text, as we count."""
     commands: Callable[[], Sequence[Command]]
+    missed: Mapping[str, datetime] = field(default_factory=dict)
+    """When a recurring job was to run that came too late for it, by its name."""
 
     @property
     def names(self) -> CommandNames:

@@ -40,6 +40,8 @@ def _lines(memory: Memory, attempts: Sequence[CompactionRow], call: Call, desk: 
         yield desk.text("status-folding-failed", call.locale, problem=problem, at=at)
     if desk.keeper.is_running(call.conversation_id):
         yield desk.text("status-folding", call.locale)
+    for name, due in desk.missed.items():
+        yield desk.text("status-missed", call.locale, job=name, at=f"{call.local(due):%Y-%m-%d %H:%M}")
 
 
 def _kept(memory: Memory, call: Call, desk: Desk) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 
@@ -43,7 +44,7 @@ _OVERRIDES = select(overrides.c.scope, overrides.c.scope_key, overrides.c.name, 
 def find_session(tx: Tx, channel: ChannelRef) -> SessionRow | None:
     """The session of a channel, if anybody has spoken there."""
     row = tx.execute(_BY_KEY, {"key": channel.session_key}).first()
-    return _session(row) if row else None
+    return to_session(row) if row else None
 
 
 def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
@@ -77,7 +78,7 @@ def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
 
 def session_by_id(tx: Tx, session_id: int) -> SessionRow:
     """A session that is known to exist."""
-    return _session(tx.execute(_BY_ID, {"id": session_id}).one())
+    return to_session(tx.execute(_BY_ID, {"id": session_id}).one())
 
 
 def session_for(tx: Tx, session_id: int, message_id: int | None) -> SessionRow | None:
@@ -88,10 +89,11 @@ def session_for(tx: Tx, session_id: int, message_id: int | None) -> SessionRow |
         row = tx.execute(_BY_ID, {"id": session_id}).first()
     else:
         row = tx.execute(_BY_MESSAGE, {"message_id": message_id}).first()
-    return _session(row) if row else None
+    return to_session(row) if row else None
 
 
-def _session(row: Row[tuple[object, ...]]) -> SessionRow:
+def to_session(row: Row[Any]) -> SessionRow:
+    """A session from a row of its table."""
     channel = ChannelRef(
         platform=row.platform,
         place=row.place,
@@ -152,7 +154,7 @@ def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
     """
     moved = False
     for row in tx.execute(select(sessions).where(sessions.c.place_key == old.place_key)).all():
-        was = _session(row).channel
+        was = to_session(row).channel
         target = ChannelRef(platform=new.platform, place=new.place, channel=was.channel, thread=was.thread)
         _absorb(tx, target.session_key, row.id)
         keys = {

@@ -238,10 +238,16 @@ def read_rows(tx: Tx, ids: Sequence[int]) -> list[WindowRow]:
     return [_window_row(row) for row in tx.execute(found.order_by(messages.c.position, messages.c.id))]
 
 
+_WAITS = select(func.min(messages.c.position)).where(
+    messages.c.session_id == bindparam("session_id"),
+    or_(UNANSWERED, SENDING),
+    LIVE,
+    messages.c.sent_at >= bindparam("since"),
+)
+
+
 def open_end(tx: Tx, session_id: int, since: datetime) -> int | None:
     """The first position at which an answer is still to come or on its way; `None` where nobody waits. What was asked
     before `since` waits for no answer any more.
     """
-    waits = (or_(UNANSWERED, SENDING), LIVE, messages.c.sent_at >= since)
-    found = select(func.min(messages.c.position)).where(messages.c.session_id == session_id, *waits)
-    return tx.execute(found).scalar()
+    return tx.execute(_WAITS, {"session_id": session_id, "since": since}).scalar()

@@ -1,0 +1,129 @@
+"""Folds what was said in a session into memory once it has gone quiet, while the provider's cache still lives.
+
+Knows no clock: it is called every half minute. What failed waits by the pauses of its compactions.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import structlog
+
+from bot.memory.compaction import Result, next_try
+from bot.memory.keeper import Keeper
+from bot.memory.snapshot import ATTEMPTS_LOOKED_AT, EVERYTHING, MOST_KEPT_RATIO, cut_of
+from bot.memory.summariser import Subject
+from bot.memory.triggers import LEAST_GAIN_TOKENS
+from bot.overrides import Resolver, SessionSettings
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
+from bot.prompt.lines import group_history
+from bot.store.compactions import Reason, newest_compactions
+from bot.store.database import Database, Tx
+from bot.store.idle import QuietSession, overridden_numbers, put_off, quiet_sessions
+from bot.store.sessions import SessionRow, load_overrides
+from bot.store.window import open_end, read_window
+
+log = structlog.get_logger(__name__)
+
+IDLE_KEY = "summary__idle_seconds"
+SWEEP_EVERY = timedelta(seconds=30)
+"""A session is swept at most this much later than it asks for; ours to choose."""
+SWEEP_GRACE = timedelta(minutes=5)
+"""How late a sweep may still run after the process was asleep or blocked."""
+SESSIONS_PER_SWEEP = 100
+"""How many sessions are looked at in one go: about 50 ms of the database's time."""
+AT_ONCE = 2
+"""How many sessions are folded side by side; answers must not wait for sweeps."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Verdict:
+    """What becomes of a quiet session: it is folded, or waits from another moment on (`None` = till someone speaks)."""
+
+    quiet: QuietSession
+    fold: Subject | None = None
+    sweep_from: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sweeper:
+    """`sweep` is the whole job. `platforms` are those that there are, since each may have settings of its own;
+    `subject_of` tells whose conversation a session is in.
+    """
+
+    db: Database
+    keeper: Keeper
+    resolver: Resolver
+    platforms: Collection[str]
+    answer_within: timedelta
+    subject_of: Callable[[SessionRow, str, SessionSettings], Subject]
+
+    async def sweep(self, now: datetime) -> int:
+        """Fold the sessions that have been quiet for as long as they ask for and have enough to fold, those that have
+        waited longest first; returns how many were tried. One that was folded is looked at once more the next time,
+        and then left alone; so nothing is forgotten if the process ends in between.
+        """
+        verdicts = await self.db.read(self.look, now)
+        if left := [verdict for verdict in verdicts if verdict.fold is None]:
+            await self.db.run(leave_alone, left)
+        worth = [verdict.fold for verdict in verdicts if verdict.fold is not None]
+        if worth:
+            log.info("memory.swept", sessions=len(verdicts), folded=len(worth))
+            await self._fold(worth)
+        return len(worth)
+
+    def look(self, tx: Tx, now: datetime) -> list[Verdict]:
+        """Decide on those that may be due, those that have waited longest first."""
+        shortest = self._shortest_idle(tx)
+        if shortest is None:
+            return []
+        waiting = quiet_sessions(tx, before=now - shortest, limit=SESSIONS_PER_SWEEP)
+        return [self._decide(tx, quiet, shortest, now) for quiet in waiting]
+
+    def _shortest_idle(self, tx: Tx) -> timedelta | None:
+        """The shortest time that any session may ask for; `None` where the sweep is off everywhere."""
+        configured = {self.resolver.resolve(name, ()).values.summary.idle_seconds for name in self.platforms}
+        asked = [seconds for seconds in configured | overridden_numbers(tx, IDLE_KEY) if seconds > 0]
+        return timedelta(seconds=min(asked)) if asked else None
+
+    def _decide(self, tx: Tx, quiet: QuietSession, shortest: timedelta, now: datetime) -> Verdict:
+        channel = quiet.session.channel
+        settings = self.resolver.resolve(channel.platform, load_overrides(tx, channel))
+        idle = timedelta(seconds=settings.values.summary.idle_seconds)
+        if not idle or quiet.session.conversation_id is None or quiet.persona_id is None:
+            return Verdict(quiet=quiet)
+        again_at = quiet.last_human_at + idle
+        subject = self.subject_of(quiet.session, quiet.persona_id, settings)
+        if again_at <= now and _is_worth_a_call(tx, subject, now - self.answer_within):
+            again_at = next_try(newest_compactions(tx, subject.conversation_id, ATTEMPTS_LOOKED_AT)) or now
+            if again_at <= now:
+                return Verdict(quiet=quiet, fold=subject)
+        return Verdict(quiet=quiet, sweep_from=again_at - shortest if again_at > now else None)
+
+    async def _fold(self, subjects: Sequence[Subject]) -> None:
+        running: set[asyncio.Task[Result]] = set()
+        for subject in subjects:
+            running.add(self.keeper.fold(subject, Reason.IDLE, up_to=EVERYTHING))
+            if len(running) >= AT_ONCE:
+                _, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+        if running:
+            await asyncio.wait(running)
+
+
+def _is_worth_a_call(tx: Tx, subject: Subject, waiting_since: datetime) -> bool:
+    """Whether `LEAST_GAIN_TOKENS` stand beyond what is kept. Reads no more than it takes to know that."""
+    summary, session_id = subject.settings.summary, subject.session.id
+    room = int(subject.window * MOST_KEPT_RATIO) + LEAST_GAIN_TOKENS
+    rows = read_window(tx, session_id, subject.conversation_id, up_to=EVERYTHING, room=room)
+    units = group_history(rows)
+    cut = cut_of(units, summary, subject.window, before=open_end(tx, session_id, waiting_since))
+    return sum(row.tokens + MESSAGE_OVERHEAD_TOKENS for unit in units[:cut] for row in unit) >= LEAST_GAIN_TOKENS
+
+
+def leave_alone(tx: Tx, verdicts: Sequence[Verdict]) -> None:
+    """Let those that were not worth a fold wait for their next time."""
+    for verdict in verdicts:
+        put_off(tx, verdict.quiet, verdict.sweep_from)

@@ -5,7 +5,7 @@ PYTHON ?= $(shell for v in python3 python3.14 python3.13 python3.12 python3.11; 
 	if $$v -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$v; break; fi; done)
 TEST_WORKERS ?= 2
 
-.PHONY: run test lint fmt lock bench clean
+.PHONY: run test lint fmt lock bench bench-memory clean
 
 run: $(VENV)/.run-stamp
 	@$(BIN)/familiar db upgrade --quiet
@@ -33,6 +33,9 @@ lock: $(VENV)/.dev-stamp
 
 bench: $(VENV)/.dev-stamp
 	$(BIN)/python -m bench
+
+bench-memory: $(VENV)/.dev-stamp
+	$(BIN)/python -m bench memory
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -2,10 +2,17 @@
 
 import asyncio
 import sys
+from itertools import takewhile
 
-from bench import markup, pipeline, sessions, wire
+from bench import markup, memory, pipeline, sessions, wire
 
-BENCHMARKS = {"markup": markup.main, "pipeline": pipeline.main, "sessions": sessions.main, "wire": wire.main}
+BENCHMARKS = {
+    "markup": markup.main,
+    "memory": memory.main,
+    "pipeline": pipeline.main,
+    "sessions": sessions.main,
+    "wire": wire.main,
+}
 
-for name in sys.argv[1:] or BENCHMARKS:
+for name in [*takewhile(lambda word: not word.startswith("-"), sys.argv[1:])] or BENCHMARKS:
     asyncio.run(BENCHMARKS[name]())

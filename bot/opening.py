@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 
 from bot.chat import Speaker
 from bot.dispatch import TurnRequest
@@ -34,6 +35,9 @@ OVERREAD = 1.25
 
 IMAGE_REACH = 500
 """How many messages back images are looked for: each costs a look-up, and what is older is not talked about now."""
+
+MEMORIES_KEPT = 256
+"""Written memories whose count is remembered: one comes again with every turn until something is folded into it."""
 
 _Basis = tuple[str, int, int, int]
 """Model, budget, HISTORY_LIMIT and watermark. What was left out for one basis may have room in another."""
@@ -70,7 +74,7 @@ class TurnOpener:
         count: Callable[[str], int],
     ) -> None:
         self._db, self._settings, self._resolver, self._library = db, settings, resolver, library
-        self._count = count
+        self._count = lru_cache(MEMORIES_KEPT)(count)
         self._models, self._catalogue, self._tokens = models, catalogue, tokens
         self._bot_name, self._now = bot_name, now
         self._cuts: dict[int, tuple[_Basis, Cuts]] = {}

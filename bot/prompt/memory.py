@@ -48,12 +48,14 @@ def write_memory(memory: Memory, *, room: int, count: Callable[[str], int]) -> W
     """
     kept, left_out = list(memory.items), list[Item]()
     words = words_of(memory)
+    text = _text(memory, kept, words)
     for item in sorted(kept, key=_worth):
-        if count(_text(memory, kept, words)) <= room:
+        if count(text) <= room:
             break
         kept.remove(item)
         left_out.append(item)
-    return Written(text=_text(memory, kept, words), left_out=tuple(left_out))
+        text = _text(memory, kept, words)
+    return Written(text=text, left_out=tuple(left_out))
 
 
 def words_of(memory: Memory) -> Words:

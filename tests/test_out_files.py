@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from adapters.console.adapter import ConsoleAdapter
+from adapters.console.paper import Paper
+from adapters.console.reply import ConsoleReply, Ticket
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.outbound import DiscordTransport
 from adapters.discord.parts import edited, posted
@@ -84,6 +88,12 @@ def test_telegram_messages_have_addresses_in_supergroups(
     channel: ChannelRef, message_id: str, address: str | None
 ) -> None:
     assert message_link(channel, message_id) == address
+
+
+async def test_a_terminal_shows_what_a_file_would_hold() -> None:
+    shown = io.StringIO()
+    await ConsoleReply(Paper(io.StringIO(), shown), Ticket(), None, lambda: "").finish(NOTES)
+    assert shown.getvalue().startswith("Here are the notes.\n\n# Notes\nmuch to say\n")
 
 
 def test_a_terminal_has_no_addresses() -> None:

@@ -84,9 +84,8 @@ async def undo(call: Call, desk: Desk) -> Outbound:
     undone = await desk.db.run(clearing.undo_newest, call.conversation_id, call.now)
     if undone is None:
         raise UserError("memory-nothing-to-undo")
-    act = "shortened" if undone.act is clearing.Act.FOLDED and not undone.count else undone.act.value
     at = f"{call.local(undone.done_at):%Y-%m-%d %H:%M}"
-    return desk.say(f"memory-undone-{act}", call, count=undone.count, at=at)
+    return desk.say(f"memory-undone-{undone.act.value}", call, count=undone.count, at=at)
 
 
 WHAT = OptionSpec(name="what", kind=OptionKind.CHOICE, choices=tuple(CLEARED))

@@ -13,7 +13,7 @@ from bot.commands.notes import LISTED_GIST_CHARS, in_order, is_summary, kind_wor
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged_text
 from bot.commands.people import suggest_people, who_is_meant
 from bot.errors import UserError
-from bot.memory.delta import LONGEST_TEXT
+from bot.memory.delta import LONGEST_TEXT, naming
 from bot.memory.items import Add, Category, FollowUpState, ItemKind, NewItem
 from bot.store import archive, clearing, memories
 from bot.store.archive import Kept
@@ -68,11 +68,9 @@ async def _new_item(kind: ItemKind, call: Call, desk: Desk) -> NewItem:
     subject = who_is_meant(who, people) if who and is_personal else author.key if is_personal else None
     name = people[subject] if subject else ""
     text = _text(call)
-    if kind is ItemKind.FACT and name.casefold() not in text.casefold():
-        text = f"{name}: {text}"  # read on its own it would be the reader's (M19)
     return NewItem(
         kind=kind,
-        text=text,
+        text=naming(text, name) if kind is ItemKind.FACT else text,
         subject=subject,
         subject_name=name,
         category=Category.OTHER if kind is ItemKind.FACT else None,
@@ -123,7 +121,9 @@ def put(tx: Tx, add: Add, call: Call, desk: Desk) -> int:
 async def edit_item(call: Call, desk: Desk) -> Outbound:
     """`/memory edit N TEXT`: the same item in other words."""
     item = (await demand_item(call, desk)).item
-    new = replace(item.new, text=_text(call))
+    text = _text(call)
+    is_fact = item.new.kind is ItemKind.FACT
+    new = replace(item.new, text=naming(text, item.new.subject_name) if is_fact else text)
     number = await desk.db.run(put, Add(item=new, replaces=item.id), call, desk)
     return desk.say("memory-edited", call, item=str(number), text=new.text)
 

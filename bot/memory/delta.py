@@ -216,7 +216,7 @@ def _new_item(kind: ItemKind, found: _Operation, ground: Ground) -> NewItem:
             who, name = _person(found.who, ground)
             return NewItem(
                 kind=kind,
-                text=_naming(text, name),
+                text=naming(text, name),
                 subject=who,
                 subject_name=name,
                 category=found.category,
@@ -275,7 +275,7 @@ def _sources(lines: Sequence[Line]) -> tuple[int, ...]:
     return tuple(dict.fromkeys(line.message_id for line in lines))
 
 
-def _naming(text: str, name: str) -> str:
+def naming(text: str, name: str) -> str:
     """A fact that says whom it is about: read on its own, "hates cilantro" would be the reader's (M19)."""
     return text if name.casefold() in text.casefold() else f"{name}: {text}"
 

@@ -112,7 +112,9 @@ def undo_newest(tx: Tx, conversation_id: int, now: datetime) -> Undone | None:
     ).first()
     folded_at = tx.execute(
         select(func.max(compactions.c.ended_at)).where(
-            compactions.c.conversation_id == conversation_id, compactions.c.outcome == Outcome.DONE.value
+            compactions.c.conversation_id == conversation_id,
+            compactions.c.outcome == Outcome.DONE.value,
+            compactions.c.messages > 0,  # what made the memory shorter since then goes with it
         )
     ).scalar()
     if by_hand is not None and (folded_at is None or by_hand.retired_at >= folded_at):

@@ -35,7 +35,6 @@ from bot.llm.configured import (
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.prices import cached_price
-from bot.llm.prices import cached_price
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
 from bot.memory.compaction import Compactor

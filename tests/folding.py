@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
+from sqlalchemy import select
+
 from bot.llm.directory import ModelDirectory
-from bot.llm.model import ModelRequest
+from bot.llm.model import ModelRequest, Role
 from bot.memory.compaction import Compactor, Result
 from bot.memory.consolidation import Consolidator
 from bot.memory.items import Memory
@@ -21,10 +23,13 @@ from bot.store.compactions import CompactionRow, Reason, newest_compactions
 from bot.store.conversations import conversation_by_id
 from bot.store.database import Database
 from bot.store.memories import read_memory
-from bot.testing import NOW, Reply, ScriptedModel
+from bot.store.memory_tables import compactions
+from bot.testing import NOW, ScriptedModel
 from tests.stories import Story
+from tests.talking import Chat
 
 T = TypeVar("T")
+GIST = json.dumps({"gist": "They talked about numbers."})
 SMALL: dict[str, Any] = {
     "context_tokens": 4_000,
     "max_output_tokens": 200,
@@ -142,6 +147,37 @@ def fact(who: str, text: str, *lines: int, item: int | None = None, category: st
     return {"who": who, "category": category, "text": text, "lines": [*lines], "item": item}
 
 
+# --- In a chat
+
+
+async def talk(chat: Chat, count: int, **how: Any) -> None:
+    """Say so many long messages."""
+    for number in range(count):
+        await chat.say(f"number {number} " + "word " * 60, **how)
+
+
+async def rows_of(chat: Chat, table: Any = compactions) -> list[Any]:
+    """Every row of a table, by default of the compactions."""
+    return await chat.app.core.db.read(lambda tx: [*tx.execute(select(table).order_by(table.c.id))])
+
+
+def system_text(request: ModelRequest) -> str:
+    """The system messages of a request."""
+    return "\n".join(message.text for message in request.messages if message.role is Role.SYSTEM)
+
+
+def everything(request: ModelRequest) -> str:
+    """All messages of a request."""
+    return "\n".join(message.text for message in request.messages)
+
+
+def remembers_bob(request: ModelRequest) -> str:
+    """A summary that notes what "I am Bob" says."""
+    line = number_of(request, "I am Bob") if "I am Bob" in transcript(request) else None
+    facts = [fact("fake:alice", "Her name is Bob", line, category="name")] if line else []
+    return json.dumps({"facts": facts, "gist": "They got to know each other."})
+
+
 # --- A summariser that reads the transcript as well as one can
 
 _LINE = re.compile(r"^(\d+) · (\d{4}-\d\d-\d\d) \d\d:\d\d · (.+?) \((\S+)\): (.*)$", re.M)
@@ -196,7 +232,3 @@ def _merge_all(text: str) -> str:
         values = dict.fromkeys(value for _, note in notes for value in re.findall(r"\w+=[\w/]+", note))
         merged.append({"items": [int(number) for number, _ in notes], "text": " ".join(values) or "much happened"})
     return json.dumps({"merged": merged}, ensure_ascii=False)
-
-
-def refused(text: str = "I would rather not.") -> Reply:
-    return Reply(text=text)

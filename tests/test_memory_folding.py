@@ -2,45 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
+import itertools
 import json
-import re
 from typing import Any
 
-from sqlalchemy import select
+import pytest
 
-from bot.llm.model import ModelRequest, Role
-from bot.store.memory_tables import compactions
-from bot.testing import Reply, ScriptedModel
+from bot.llm.model import Finish, ModelRequest, ModelUnreachable, Role
+from bot.memory import keeper
+from bot.memory.summariser import Subject
+from bot.store import sessions
+from bot.store.compactions import Outcome, Reason
+from bot.store.database import Database
+from bot.store.tables import model_calls
+from bot.testing import Reply, ScriptedModel, make_inbound
 from tests.conftest import MakeApp
-from tests.talking import Chat, history, open_chat
-
-SMALL: dict[str, Any] = {
-    "context_tokens": 4_000,
-    "max_output_tokens": 200,
-    "summary": {"keep_recent": 4, "keep_tokens": 100},
-}
-
-
-def number_of(request: ModelRequest, words: str) -> int:
-    """The number of the transcript line that holds these words."""
-    found = re.search(rf"^(\d+) · .*{re.escape(words)}", request.messages[-1].text, re.M)
-    assert found, request.messages[-1].text
-    return int(found[1])
-
-
-def remembers_bob(request: ModelRequest) -> str:
-    fact: dict[str, Any] = {"who": "fake:alice", "category": "name", "text": "Her name is Bob"}
-    line = number_of(request, "I am Bob")
-    return json.dumps({"facts": [{**fact, "lines": [line]}], "gist": "They got to know each other."})
-
-
-async def talk(chat: Chat, count: int) -> None:
-    for number in range(count):
-        await chat.say(f"number {number} " + "word " * 60)
-
-
-def system_text(request: ModelRequest) -> str:
-    return "\n".join(message.text for message in request.messages if message.role is Role.SYSTEM)
+from tests.folding import (
+    GIST,
+    SMALL,
+    Fold,
+    fact,
+    pasts,
+    remembers_bob,
+    rows_of,
+    system_text,
+    talk,
+    transcript,
+)
+from tests.talking import ALICE, DM, Chat, history, open_chat
 
 
 async def test_what_was_said_long_ago_is_in_the_prompt_as_memory(make_app: MakeApp) -> None:
@@ -51,13 +41,249 @@ async def test_what_was_said_long_ago_is_in_the_prompt_as_memory(make_app: MakeA
     assert "Her name is Bob" in system_text(chat.model.requests[-1])
     assert "## Summary\nThey got to know each other." in system_text(chat.model.requests[-1])
     assert ("user", "I am Bob") not in history(chat.model.requests[-1])
+    assert {row.purpose for row in await rows_of(chat, model_calls)} == {"chat", "summary"}
 
 
-async def test_M01_a_summary_that_fails_leaves_every_message_where_it_was(make_app: MakeApp) -> None:
+# --- Summaries that fail
+
+FAILURES: list[tuple[Reply, str]] = [
+    (Reply(text="I would rather not."), "JSON"),
+    (Reply(text=""), "JSON"),
+    (Reply(text=json.dumps({"gist": ""})), "holds nothing"),
+    (Reply(text=GIST, finish=Finish.LENGTH), "not finished (length)"),
+    (Reply(text=GIST, finish=Finish.FILTERED), "not finished (filtered)"),
+    (Reply(text=json.dumps({"gist": "word " * 280})), "gist has 280 tokens, 256 at most"),
+    (Reply(text="", error=ModelUnreachable("test/scripted", "429")), "model-unreachable"),
+]
+
+
+@pytest.mark.parametrize(("reply", "problem"), FAILURES)
+async def test_M01_M02_a_summary_that_fails_changes_nothing_and_waits_longer_each_time(
+    db: Database, reply: Reply, problem: str
+) -> None:
+    fold = Fold(db)
+    await fold.talk(*pasts(10))
+    await fold.fold()
+    known, watermark = await fold.memory(), await fold.watermark()
+    await fold.talk(*pasts(20, 10))
+    verbatim = await fold.verbatim()
+    fold.model = ScriptedModel(summaries=[reply])
+    for pause in (1, 2, 4, 8):
+        assert (await fold.fold(Reason.SOFT)).outcome is Outcome.FAILED
+        assert (await fold.memory(), await fold.watermark(), await fold.verbatim()) == (known, watermark, verbatim)
+        asked = len(fold.model.summaries)
+        fold.later(minutes=pause, seconds=-1)
+        assert (await fold.fold(Reason.SOFT)).outcome is None
+        assert len(fold.model.summaries) == asked
+        fold.later(seconds=1)
+    newest = (await fold.attempts())[0]
+    assert problem in newest.problem
+    fold.later(minutes=-5)
+    assert (await fold.fold(Reason.MANUAL)).outcome is Outcome.FAILED, "/compact does not wait"
+    fold.model = ScriptedModel(summaries=[GIST])
+    assert (await fold.fold(Reason.MANUAL)).outcome is Outcome.DONE
+    await fold.talk(*pasts(20, 30))
+    assert (await fold.fold(Reason.SOFT)).outcome is Outcome.DONE, "a success ends the pauses"
+
+
+async def test_M01_with_a_summary_that_fails_every_message_still_counts_and_answers_go_on(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, model=ScriptedModel(summaries=[Reply(text="I would rather not.")]), **SMALL)
     await chat.say("I am Bob")
-    await talk(chat, 40)
-    kept = await chat.app.core.db.read(lambda tx: tx.execute(select(compactions)).all())
-    assert kept
-    assert {row.outcome for row in kept} == {"failed"}
-    assert "JSON" in kept[0].problem
+    for number in range(40):
+        assert await chat.say(f"number {number} " + "word " * 60) == ["ok"]
+    kept = await rows_of(chat)
+    assert [row.outcome for row in kept] == ["failed"], "one attempt, then a pause"
+    assert len(chat.model.summaries) == 2
+    chat.model._summary = lambda request: remembers_bob(request)
+    await chat.app.close()
+    later = await open_chat(make_app, model=ScriptedModel(summaries=remembers_bob), **SMALL)
+    later.model.requests = chat.model.requests
+    await later.say("hello again")
+    assert [row.outcome for row in await rows_of(later)] == ["failed"], "a restart does not forget the pause"
+
+
+async def test_L14_a_bad_reply_is_corrected_once_in_words(db: Database) -> None:
+    fold = Fold(db, summaries=["Here are my notes!", GIST])
+    await fold.talk(*pasts(12))
+    assert (await fold.fold()).outcome is Outcome.DONE
+    first, second = fold.model.summaries
+    assert second.messages[: len(first.messages)] == first.messages
+    assert [message.role for message in second.messages[-2:]] == [Role.ASSISTANT, Role.USER]
+    assert second.messages[-2].text == "Here are my notes!"
+    assert "JSON" in second.messages[-1].text
+
+
+async def test_a_result_that_is_not_smaller_than_what_it_replaces_is_refused(db: Database) -> None:
+    def lengthy(request: ModelRequest) -> str:
+        facts = [fact("fake:alice", f"Alice {number} " + "says this and that " * 12, 1) for number in range(20)]
+        return json.dumps({"facts": facts})
+
+    fold = Fold(db, summaries=lengthy)
+    await fold.talk(*pasts(12), tokens=5)
+    result = await fold.fold()
+    assert result.outcome is Outcome.FAILED
+    assert "not smaller" in result.problem
+
+
+async def test_M02_with_nothing_to_fold_or_nothing_to_read_nobody_is_asked(db: Database) -> None:
+    fold = Fold(db)
+    assert (await fold.fold()).outcome is None
+    await fold.talk("hello")
+    assert (await fold.fold()).outcome is None
+    await fold.talk(*pasts(12))
+    await fold.fold()
+    known = await fold.memory()
+    assert (await fold.fold()).outcome is None
+    assert len(fold.model.summaries) == 1
+    assert await fold.memory() == known
+
+
+async def test_M02_people_who_want_privacy_by_now_are_not_folded(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=[GIST]), **SMALL)
+    await talk(chat, 8)
+    await chat.say("/privacy on")
+    await talk(chat, 8)
+    await chat.say("/privacy off")
+    await chat.say("/privacy on")
+    subject = await subject_of(chat)
+    assert (await chat.app.keeper.fold(subject, Reason.MANUAL, up_to=2**62)).outcome is None
+    assert chat.model.summaries == []
+
+
+async def subject_of(chat: Chat) -> Subject:
+    """The one conversation there is."""
+    session = await chat.app.core.db.read(sessions.session_by_id, 1)
+    assert session.conversation_id is not None
+    return Subject(
+        session=session,
+        conversation_id=session.conversation_id,
+        persona_name="Familiar",
+        settings=chat.app.core.settings,
+        model="test/scripted",
+        window=4_000,
+    )
+
+
+# --- When
+
+
+async def test_M03_one_message_larger_than_everything_costs_one_call_and_no_more(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=[GIST]), **SMALL)
+    await chat.say("look at this:\n" + "lorem ipsum dolor sit amet " * 2_000)
+    assert len(chat.model.summaries) == 0, "it is the last burst, and stays"
+    await chat.say("and?")
+    assert len(chat.model.summaries) == 1
+    (asked,) = chat.model.summaries
+    assert "characters left out" in transcript(asked)
+    assert len(transcript(asked)) < 6_000
+    for _ in range(5):
+        await chat.say("well?")
+    assert len(chat.model.summaries) == 1
+
+
+async def test_M03_a_window_that_its_persona_keeps_full_does_not_cost_a_call_for_every_message(
+    make_app: MakeApp,
+) -> None:
+    settings = {**SMALL, "system_prompt": "be kind " * 1_000, "persona": "none"}
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=[GIST]), **settings)
+    for number in range(40):
+        await chat.say(f"number {number}")
+    assert len(chat.model.summaries) < 8
+
+
+async def test_there_is_at_most_one_compaction_for_each_turn(make_app: MakeApp) -> None:
+    calls: list[int] = []
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=[GIST]), **SMALL)
+    for number in range(40):
+        before = len(chat.model.summaries)
+        await chat.say(f"number {number} " + "word " * (200 if number % 3 else 900))
+        calls.append(len(chat.model.summaries) - before)
+    assert set(calls) == {0, 1}
+
+
+async def test_M05_four_requests_at_once_are_one_call(make_app: MakeApp) -> None:
+    gate = asyncio.Event()
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=[Reply(text=GIST, hold=gate)]), **SMALL)
+    await talk(chat, 5)
+    subject = await subject_of(chat)
+    folding = [chat.app.keeper.fold(subject, Reason.MANUAL, up_to=2**62) for _ in range(4)]
+    gate.set()
+    results = await asyncio.gather(*folding)
+    assert {result.outcome for result in results} == {Outcome.DONE}
+    assert len(chat.model.summaries) == 1
+    assert len(await rows_of(chat)) == 1
+
+
+async def test_when_no_room_is_made_in_time_the_answer_comes_without_what_does_not_fit(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(keeper, "BLOCKING_SECONDS", 0.05)
+    gate = asyncio.Event()
+    settings = {**SMALL, "summary": {**SMALL["summary"], "trigger": {"type": "off"}, "hard_ratio": 0.5}}
+    model = ScriptedModel(summaries=[Reply(text=GIST, hold=gate)])
+    chat = await open_chat(make_app, model=model, **settings)
+    for number in range(14):
+        await chat.app.pipeline.deliver(make_inbound(f"number {number} " + "word " * 100, author=ALICE, channel=DM))
+        await chat.app.dispatcher.idle()
+    assert model.summaries, "it was tried"
+    assert [reply.text for reply in chat.adapter.replies[-14:]] == ["ok"] * 14
+    gate.set()
+    await chat.settled()
+    assert {row.outcome for row in await rows_of(chat)} == {"done"}, "it went on in the background"
+
+
+async def test_after_a_turn_that_failed_or_was_stopped_nothing_is_folded(make_app: MakeApp) -> None:
+    gate = asyncio.Event()
+    endings: list[Reply] = [Reply(text="", error=ModelUnreachable("test/scripted", "down")), Reply(text="")]
+    script = iter([*endings, Reply(text="never ends", hold=gate)])
+    settings = {**SMALL, "summary": {**SMALL["summary"], "trigger": {"type": "tokens", "value": 1}}}
+    chat = await open_chat(make_app, model=ScriptedModel(lambda _: next(script), summaries=[GIST]), **settings)
+    for _ in range(2):
+        await chat.say("word " * 400)
+    await chat.app.pipeline.deliver(make_inbound("word " * 400, author=ALICE, channel=DM))
+    await chat.adapter.wait_shown()
+    await chat.ask("/stop")
+    await chat.settled()
+    assert chat.model.summaries == []
+
+
+async def test_a_long_backlog_is_folded_chunk_by_chunk_and_each_message_is_read_once(db: Database) -> None:
+    fold = Fold(db)
+    await fold.talk(*pasts(150), tokens=100)
+    result = await fold.fold()
+    asked = [transcript(request) for request in fold.model.summaries]
+    assert len(asked) > 3
+    assert result.messages == 296
+    for number in range(148):
+        assert sum(f"): number {number} said\n" in text for text in asked) == 1
+    assert all("gist: They talked." in text for text in asked[1:])
+    done = sorted((row.from_position, row.to_position) for row in await fold.attempts())
+    assert all(before[1] < after[0] for before, after in itertools.pairwise(done))
+
+
+async def test_manual_folding_needs_more_than_what_is_kept_and_no_tokens(db: Database) -> None:
+    fold = Fold(db, given={"summary": {"keep_recent": 4, "keep_tokens": 100_000}})
+    await fold.talk(*pasts(2))
+    assert (await fold.fold()).outcome is None
+    await fold.talk(*pasts(4, 2))
+    assert (await fold.fold(Reason.SOFT)).outcome is None
+    assert (await fold.fold(focus="the numbers")).messages == 8
+    assert "Above all, keep what concerns: the numbers" in transcript(fold.model.summaries[-1])
+
+
+@pytest.mark.parametrize(
+    ("summary", "folds"),
+    [
+        ({"trigger": {"type": "messages_to_refine", "value": 6}}, True),
+        ({"trigger": {"type": "messages_to_refine", "value": 9}}, False),
+        ({"threshold": 10}, True),
+        ({"threshold": 13}, False),
+        ({}, False),
+    ],
+)
+async def test_little_is_folded_by_itself_only_where_messages_are_what_counts(
+    db: Database, summary: dict[str, Any], folds: bool
+) -> None:
+    fold = Fold(db, given={"summary": {"keep_recent": 4, "keep_tokens": 1, **summary}})
+    await fold.talk(*pasts(6), tokens=10)
+    assert ((await fold.fold(Reason.SOFT)).outcome is Outcome.DONE) is folds

@@ -81,8 +81,8 @@ class Material:
 
     @property
     def is_silent(self) -> bool:
-        """Whether there is nothing that could be cited (M02)."""
-        return next(_numbered(self), None) is None
+        """Whether nobody says anything in it that could be noted (M02)."""
+        return all(row.kind is not MessageKind.SAID for _, row in _numbered(self))
 
 
 def ground_of(material: Material) -> Ground:

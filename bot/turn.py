@@ -55,6 +55,8 @@ class Cuts:
     """How results of tools are sent, by their ids; a line by that of the call."""
     without_examples: bool = False
     """Whether the card goes without its example dialogue."""
+    is_told: bool = False
+    """Whether the model was told in this turn that much is missing."""
 
     def lasting(self) -> Cuts:
         """Those that hold for the next turn as well: the tool rounds of a running one have no ids yet (they are below
@@ -64,6 +66,7 @@ class Cuts:
             self,
             shortened={row: chars for row, chars in self.shortened.items() if row > 0},
             results={row: form for row, form in self.results.items() if row > 0},
+            is_told=False,
         )
 
 

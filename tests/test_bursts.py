@@ -152,7 +152,7 @@ async def test_a_start_closes_what_is_too_old_and_answers_the_rest(make_app: Mak
     await db.run(wait)
     adapter = FakeAdapter()
     app = await make_app(model=ScriptedModel(lambda request: request.messages[-1].text), adapter=adapter)
-    assert await adapter.wait_for(1) == ["Alice: just now"]
+    assert (await adapter.wait_for(1))[0].startswith("Alice: just now\n\n[The next day:")
     await app.dispatcher.idle()
     open_still = select(func.count()).where(messages.c.addressed, messages.c.answered_by.is_(None))
     assert await db.read(lambda tx: tx.execute(open_still).scalar()) == 0

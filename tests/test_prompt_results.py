@@ -11,11 +11,13 @@ from hypothesis import strategies as st
 from sqlalchemy import select
 
 from bot.llm.model import ContextTooLong, ModelRequest, Role, ToolCall, ToolSpec
+from bot.prompt.build import PromptBuilder
+from bot.prompt.messages import ToolExchange
 from bot.prompt.shortening import cap
 from bot.prompt.tokens import TokenCounter
 from bot.settings import prompt_budget
 from bot.store.tables import MessageKind, messages
-from bot.testing import Reply, ScriptedModel
+from bot.testing import Reply, ScriptedModel, make_row, make_turn
 from bot.tools import Tool
 from bot.turn import Turn
 from tests.conftest import MakeApp
@@ -117,6 +119,27 @@ async def test_M17_a_request_that_tools_made_too_long_is_tried_again_with_less_o
     assert [message.role for message in again.messages] == [message.role for message in third.messages]
     assert 0.5 * size_of(chat, third) < size_of(chat, again) <= 0.7 * size_of(chat, third)
     assert len(await results(chat)) == 3  # no tool ran twice
+
+
+@given(st.integers(250, 3_000), st.lists(st.lists(st.integers(1, 900), min_size=1, max_size=3), min_size=1, max_size=5))
+async def test_the_same_rounds_are_cut_the_same_way_at_every_step_of_a_turn(
+    budget: int, rounds: list[list[int]]
+) -> None:
+    builder = PromptBuilder(sections=(), count=lambda text: len(text.split()), section_timeout_ms=0)
+    exchanges = [
+        ToolExchange(
+            calls=tuple(ToolCall(id=f"{at}-{n}", name="flood", arguments="{}") for n in range(len(sizes))),
+            results=tuple("word " * size for size in sizes),
+        )
+        for at, sizes in enumerate(rounds)
+    ]
+    turn = make_turn(*(make_row("said " * 30) for _ in range(5)), budget=budget)
+    first = await builder.build(turn, factor=1)
+    once = builder.extend(first, exchanges, tools=())
+    twice = builder.extend(once, exchanges, tools=())
+    assert once.tokens <= budget
+    assert twice.messages == once.messages
+    assert twice.usage.prefix_break is None
 
 
 COUNTER = TokenCounter()

@@ -80,6 +80,8 @@ class Draft:
     shortened: dict[int, int]
     forms: dict[int, CutForm]
     without_examples: bool
+    lines: dict[int, WindowRow] = field(default_factory=dict)
+    """Old tool rounds as lines, by the id of their call."""
     note: str = ""
 
     @property
@@ -92,6 +94,11 @@ class Draft:
         examples = 0 if self.without_examples else self.frame.examples
         note = self.costs.count(SEPARATOR + self.note) if self.note else 0
         return examples + note + sum(section.tokens for section in self.injected)
+
+    @property
+    def first(self) -> int:
+        """The position from which on the history goes with the request."""
+        return self.units[0][0].position if self.units else 0
 
     @property
     def fits(self) -> bool:

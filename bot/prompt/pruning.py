@@ -104,6 +104,7 @@ def _as_before(turn: Turn, frame: Frame, costs: Costs) -> Draft:
         shortened=dict(cuts.shortened),
         forms={},
         without_examples=cuts.without_examples,
+        note=REMOVED_NOTE if cuts.is_told else "",
     )
     if cuts.results:
         for form in (CutForm.TRIMMED, CutForm.HEAD, CutForm.CLEARED):
@@ -168,8 +169,10 @@ def fold_tool_groups(draft: Draft) -> None:
 
 
 def _fold(draft: Draft, groups: Sequence[Unit]) -> None:
-    lines = {group[0].id: as_line(group, draft.costs.count) for group in groups}
-    draft.forms |= dict.fromkeys(lines, CutForm.LINE)
+    count = draft.costs.count
+    draft.lines |= {group[0].id: as_line(group, count) for group in groups}
+    draft.forms |= dict.fromkeys(draft.lines, CutForm.LINE)
+    lines = {row: _shortened(line, draft.shortened, count) for row, line in draft.lines.items()}
     draft.put(lines, gone=(row.id for group in groups for row in group[1:]))
 
 
@@ -192,17 +195,20 @@ def drop_oldest(draft: Draft) -> None:
 def drop_injected(draft: Draft) -> None:
     """5: what was injected goes. Where much is missing by now, the model is told."""
     draft.injected = ()
-    left = {row.id for unit in draft.units for row in unit}
-    is_much = sum(row.id not in left for row in draft.turn.history) >= MANY_MESSAGES
+    is_much = sum(row.position < draft.first for row in draft.turn.history) >= MANY_MESSAGES
     if is_much and draft.frame.room >= NOTE_ROOMS * draft.costs.count(REMOVED_NOTE):
         draft.note = REMOVED_NOTE
 
 
 def shorten_asked(draft: Draft) -> None:
     """At last even what is answered is shortened: beginning and end of each that is larger than its share."""
-    asked, costs = draft.asked, draft.costs
-    originals = {row.id: row for row in draft.turn.history if row.id in draft.turn.cuts.shortened}
-    whole = [tuple(originals.get(row.id, row) for row in unit) for unit in draft.units[-asked:]]
+    costs = draft.costs
+    units = draft.units[-draft.asked :]
+    # A result is shortened by its form or by its share, not by both, or the next request would do it differently.
+    present = {row.id for unit in units for row in unit} - draft.lines.keys()
+    draft.forms = {row: form for row, form in draft.forms.items() if row not in present}
+    raw = {row.id: row for row in draft.turn.history} | draft.lines
+    whole = [tuple(raw[row.id] for row in unit) for unit in units]
     room = int((draft.frame.room - draft.around) * REFILL_RATIO)
     while len(whole) > 1 and fair_share([costs.row(row) for unit in whole for row in unit], room) < SMALLEST_SHARE:
         whole = whole[1:]
@@ -234,7 +240,7 @@ def _shortened(row: WindowRow, shortened: Mapping[int, int], count: Count) -> Wi
 
 
 def _fitted(draft: Draft, images: Sequence[ImageRow], stages: Sequence[str]) -> Fitted:
-    first = draft.units[0][0].position if draft.units else 0
+    first = draft.first
     kept = {row.id for row in draft.turn.history if row.position >= first}
     dropped = len(draft.turn.history) - len(kept)
     return Fitted(
@@ -253,6 +259,7 @@ def _fitted(draft: Draft, images: Sequence[ImageRow], stages: Sequence[str]) -> 
             images=tuple(image.id for image in images if image.message_id in kept),
             results={row: form for row, form in draft.forms.items() if row in kept},
             without_examples=draft.without_examples,
+            is_told=bool(draft.note),
         ),
     )
 

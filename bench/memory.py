@@ -178,7 +178,9 @@ def _make_app(folder: Path, talk: Talk, model: BenchModel, clock: Clock, cached_
     settings = Settings(
         _env_file=None,
         database_url=f"sqlite:///{folder / 'familiar.db'}",
-        providers={"bench": {"base_url": "http://127.0.0.1:9/v1", "context_window": WINDOW}},
+        providers={
+            "bench": {"base_url": "http://127.0.0.1:9/v1", "context_window": WINDOW, "cached_price": cached_price}
+        },
         model=f"bench/{MODELS[cached_price]}",
         context_tokens=WINDOW,
         persona="mira",

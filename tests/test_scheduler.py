@@ -11,6 +11,8 @@ from structlog.testing import capture_logs
 
 from bot.scheduler import Job, Scheduler
 from bot.tasks import Tasks
+from tests.conftest import MakeApp
+from tests.talking import open_chat
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 
@@ -130,3 +132,23 @@ async def test_a_job_that_fails_is_told_and_runs_again(scheduler: Scheduler) -> 
 
 async def test_a_scheduler_that_never_started_closes_quietly() -> None:
     await Scheduler(Tasks()).close()
+
+
+async def test_S06_status_tells_of_a_job_that_came_too_late(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    await run_once(chat.app.scheduler, late(Work(), 5 * MINUTE, grace=MINUTE, name="the-job"))
+    [text] = await chat.say("/status")
+    assert "the-job" in text
+
+
+async def test_an_app_runs_its_jobs_until_it_is_stopped(make_app: MakeApp) -> None:
+    before, work, stop = asyncio.all_tasks(), Work(blocks=True), asyncio.Event()
+    app = await make_app()
+    assert [job.name for job in app.jobs] == ["idle-sweep"]
+    app.jobs = [late(work, timedelta(0))]
+    running = asyncio.ensure_future(app.run(stop))
+    async with asyncio.timeout(10):
+        await work.began.wait()
+        stop.set()
+        assert await running == 0
+    assert asyncio.all_tasks() <= before

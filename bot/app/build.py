@@ -30,11 +30,11 @@ from bot.llm.configured import (
     configured_providers,
     default_model,
     model_catalogue,
+    model_prices,
     runs_on_this_machine,
 )
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
-from bot.llm.prices import cached_price
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
 from bot.memory.compaction import Compactor
@@ -179,6 +179,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
         tokens=ModelTokens(token_factor),
         learned=learned,
         cost_money={name for name, provider in providers.items() if not runs_on_this_machine(provider)},
+        prices=model_prices(core.settings, providers),
     )
 
 
@@ -232,7 +233,7 @@ def _build_keeper(core: Core, models: Models) -> Keeper:
         now=core.now,
     )
     notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
-    return Keeper(compactor, core.tasks, cached_price=cached_price, tell_done=notices.tell_done)
+    return Keeper(compactor, core.tasks, cached_price=models.prices.cached_price, tell_done=notices.tell_done)
 
 
 def _build_runner(

@@ -19,6 +19,7 @@ from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
+from bot.llm.prices import Prices
 from bot.llm.quirks import LearnedQuirk
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
@@ -73,6 +74,7 @@ class Models:
     learned: list[LearnedQuirk]
     cost_money: set[str]
     """The servers whose answers most likely do."""
+    prices: Prices
 
 
 @dataclass(kw_only=True)

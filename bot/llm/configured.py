@@ -12,7 +12,8 @@ from pydantic import SecretStr
 
 from bot.llm.catalogue import Catalogue, LimitsOverride
 from bot.llm.client import Provider
-from bot.settings import KNOWN_SERVERS, Settings
+from bot.llm.prices import Prices
+from bot.settings import KNOWN_SERVERS, ModelSettings, ProviderSettings, Settings
 
 LOCAL = "local"
 """Provider name of the embedded model."""
@@ -69,8 +70,19 @@ def model_catalogue(settings: Settings, local: LocalModel | None) -> Catalogue:
     if local is not None:
         # The small models write calls that no parser recognises: offering tools only confuses them.
         stated[LOCAL] = LimitsOverride(context_window=local.context_window, tools=False, vision=False)
-    stated |= {name: LimitsOverride(**given.model_dump()) for name, given in settings.models.items()}
+    stated |= {
+        name: LimitsOverride(**given.model_dump(exclude={"cached_price"})) for name, given in settings.models.items()
+    }
     return Catalogue(stated)
+
+
+def model_prices(settings: Settings, providers: Mapping[str, Provider]) -> Prices:
+    """What cached tokens cost: by what the operator states for a model, then for a server, else as is known."""
+    given: dict[str, ProviderSettings | ModelSettings] = {**settings.providers, **settings.models}
+    return Prices(
+        stated={name: one.cached_price for name, one in given.items() if one.cached_price is not None},
+        at_home={name for name, provider in providers.items() if runs_on_this_machine(provider)},
+    )
 
 
 def default_model(settings: Settings, local: LocalModel | None) -> str:

@@ -36,6 +36,9 @@ class ProviderSettings(Group):
     max_output_tokens: int | None = Field(None, ge=16, description="most tokens of one answer its models write")
     vision: bool | None = Field(None, description="on = its models take images; empty = as known of the model's family")
     tools: bool | None = Field(None, description="on = its models call tools; empty = as known of the family")
+    cached_price: float | None = Field(
+        None, ge=0, le=1, description="of a cached input token, part of an uncached one's; empty = as its vendor asks"
+    )
     first_token_timeout: Seconds = Field(timedelta(seconds=120), description="seconds until an answer must begin")
     total_timeout: Seconds = Field(timedelta(seconds=600), description="seconds until it must have ended")
 
@@ -48,3 +51,4 @@ class ModelSettings(Group):
     vision: bool | None = None
     thinking: bool | None = None
     tools: bool | None = None
+    cached_price: float | None = Field(None, ge=0, le=1)

@@ -15,9 +15,12 @@ from datetime import timedelta
 from itertools import chain, repeat
 from typing import Any, Generic, Protocol, TypeVar
 
+import structlog
+
 from bot.chat import BeforeSend, Outbound, PartShown, PartState, SentPart
 
 P = TypeVar("P")
+log = structlog.get_logger(__name__)
 
 Spawn = Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Starts a named background task; the composition root has the one that does."""
@@ -27,11 +30,13 @@ QUIET = timedelta(milliseconds=300)
 INTERVAL = timedelta(seconds=1)
 """Between two intermediate updates; both platforms bear about one a second in a chat (D24)."""
 PATIENCE = timedelta(minutes=2)
-"""The longest that a final text waits for its platform."""
+"""The longest that a final text tries to reach a platform that says nothing."""
+LONGEST_WAIT = timedelta(hours=1)
+"""The longest that a final text waits where the platform says how long; Telegram's floods may last many minutes."""
 TYPING_PERIOD = timedelta(seconds=4.5)
 """Telegram keeps the typing sign for five seconds, Discord for ten."""
 BACK_OFF = (1.0, 2.0, 4.0, 8.0)
-"""Seconds before each repetition of a request that did not arrive; the last is repeated while the patience lasts."""
+"""Seconds before a request that did not arrive is repeated, the last again and again. A named wait is 1 at least."""
 
 
 class Wait(Exception):
@@ -97,7 +102,7 @@ class PacedReply(Generic[P]):
 
     Nothing is shown within `quiet`; then the typing sign, or the text as it grows, at most once per `interval`. `Wait`
     stops every request of this reply. Faults of intermediate requests are swallowed; the final ones are repeated as far
-    as that is safe, within `patience`. The clock counts seconds.
+    as that is safe, within `PATIENCE` and after the waits that the platform names. The clock counts seconds.
     """
 
     def __init__(
@@ -109,13 +114,12 @@ class PacedReply(Generic[P]):
         part_shown: PartShown | None = None,
         quiet: timedelta = QUIET,
         interval: timedelta = INTERVAL,
-        patience: timedelta = PATIENCE,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self._transport, self._spawn = transport, spawn
         self._before_send, self._part_shown = before_send, part_shown
-        self._interval, self._patience = interval.total_seconds(), patience.total_seconds()
+        self._interval = interval.total_seconds()
         self._clock, self._sleep = clock, sleep
         self._text = ""  # the newest
         self._shown_text = ""
@@ -126,7 +130,7 @@ class PacedReply(Generic[P]):
         self._is_announced = self._is_requesting = False
         self._may_be_seen = False  # so far every request to send was kept waiting or refused
         self._update_at = self._type_at = clock() + quiet.total_seconds()
-        self._free_at = self._deadline = clock()
+        self._free_at = self._deadline = self._latest = clock()
         self._showing: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = spawn("typing sign", self._keep_typing())
 
@@ -266,7 +270,8 @@ class PacedReply(Generic[P]):
     # --- The final text
 
     async def _settle(self, parts: Sequence[P]) -> tuple[SentPart, ...]:
-        self._deadline = self._clock() + self._patience
+        self._latest = self._clock() + LONGEST_WAIT.total_seconds()
+        self._renew_patience()
         if parts:
             await self._announce()
         settled: list[SentPart] = []
@@ -315,10 +320,12 @@ class PacedReply(Generic[P]):
         return SentPart(ordinal=ordinal, message_id=message_id, state=state)
 
     async def _delete(self, shown: _Shown[P]) -> None:
-        message_id = shown.message_id
-        if message_id:
+        if message_id := shown.message_id:
             with contextlib.suppress(Refused):
                 await self._insist(lambda: self._transport.delete(message_id))
+
+    def _renew_patience(self) -> None:  # a platform that names a wait is there, and is obeyed
+        self._deadline = min(max(self._free_at, self._clock()) + PATIENCE.total_seconds(), self._latest)
 
     async def _insist(self, request: Callable[[], Awaitable[None]]) -> PartState:
         """Make a request, again and again while that is safe and the patience lasts.
@@ -335,7 +342,9 @@ class PacedReply(Generic[P]):
             except Uncertain:
                 return PartState.UNCERTAIN
             except Wait as wait:
-                self._block(wait.seconds)
+                self._block(max(wait.seconds, BACK_OFF[0]))
+                self._renew_patience()
             except Unreachable:
                 self._block(next(pauses))
+        log.warning("reply.given_up", next_try_in_seconds=round(self._free_at - self._clock()))
         return PartState.FAILED

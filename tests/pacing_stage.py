@@ -140,7 +140,7 @@ class Play:
     async def ended(self, ending: Coroutine[Any, Any, tuple[SentPart, ...]]) -> tuple[SentPart, ...]:
         """The outcome of an ending, with as much time as it may need."""
         task = asyncio.ensure_future(ending)
-        await self.clock.advance(300)
+        await self.clock.advance(2 * 3600)
         assert task.done()
         return await task
 

@@ -8,6 +8,7 @@ import weakref
 from collections.abc import AsyncIterator
 
 import pytest
+from structlog.testing import capture_logs
 
 from adapters.pacing import Refused, Uncertain, Unreachable, Wait
 from bot.chat import Outbound, PartState, SentPart
@@ -31,17 +32,47 @@ async def play() -> AsyncIterator[Play]:
         ([Unreachable()] * 99, [FAILED], ["send"] * 18),
         ([Wait(60)], [SENT], ["send"] * 2),
         ([Wait(60), Wait(50)], [SENT], ["send"] * 3),
-        ([Wait(60), Wait(61)], [FAILED], ["send"] * 2),
-        ([Wait(3600)], [FAILED], ["send"]),
+        ([Wait(60), Wait(61)], [SENT], ["send"] * 3),
+        ([Wait(900)], [SENT], ["send"] * 2),
+        ([Wait(3600)], [SENT], ["send"] * 2),
+        ([Wait(3601)], [FAILED], ["send"]),
+        ([Wait(1800), Wait(1801)], [FAILED], ["send"] * 2),
+        ([Wait(900), *[Unreachable()] * 17], [SENT], ["send"] * 19),
+        ([Wait(900), *[Unreachable()] * 99], [FAILED], ["send"] * 19),
+        ([Wait(0)] * 9999, [FAILED], ["send"] * 3601),
         ([Refused()], [FAILED], ["send"]),
     ],
 )
-async def test_the_final_text_is_insisted_on_within_the_patience(
+async def test_T07_the_final_text_waits_as_long_as_it_is_told_and_is_patient_with_silence(
     play: Play, faults: list[Fault | None], expected: list[PartState], verbs: list[str]
 ) -> None:
     play.stage.faults["send"] = list(faults)
     assert states(await play.finish(play.open_reply(), "Hello")) == expected
     assert play.stage.verbs() == verbs
+
+
+@pytest.mark.parametrize(
+    ("faults", "seconds"), [([Wait(3601)], 3601), ([Unreachable()] * 99, 8)], ids=["too long", "silence"]
+)
+async def test_who_gives_a_final_text_up_says_so(play: Play, faults: list[Fault | None], seconds: int) -> None:
+    play.stage.faults["send"] = list(faults)
+    with capture_logs() as logs:
+        await play.finish(play.open_reply(), "Hello")
+    given_up = {"event": "reply.given_up", "log_level": "warning", "next_try_in_seconds": seconds}
+    assert logs == [given_up]
+
+
+@pytest.mark.parametrize(("seconds", "seen"), [(900, "Hello you"), (4000, "Hello" + CURSOR)])
+async def test_T07_a_wait_that_began_while_the_text_grew_counts_too(play: Play, seconds: float, seen: str) -> None:
+    reply = play.open_reply()
+    await reply.update("Hello")
+    await play.clock.advance(1)
+    play.stage.faults["edit"] = [Wait(seconds)]
+    await reply.update("Hello y")
+    await play.clock.advance(2)
+    await play.finish(reply, "Hello you")
+    assert play.stage.seen == seen
+    assert all(moment < 3 or moment >= seconds for moment, _, _ in play.stage.log)
 
 
 async def test_repetitions_keep_growing_distances(play: Play) -> None:

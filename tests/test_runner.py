@@ -241,7 +241,10 @@ async def test_S16_half_an_answer_that_the_last_run_left_is_taken_away(
     assert chat.adapter.deleted == ["m1"]
 
 
-@pytest.mark.parametrize(("fault", "answered"), [(Wait(60), ["once"]), (Unreachable(), ["once"]), (Uncertain(), [])])
+@pytest.mark.parametrize(
+    ("fault", "answered"),
+    [(Wait(60), ["once"]), (Wait(1800), ["once"]), (Unreachable(), ["once"]), (Uncertain(), [])],
+)
 async def test_S13_what_a_platform_kept_waiting_until_the_process_ended_is_answered_after_the_restart(
     make_app: MakeApp, staged: Staged, fault: Exception, answered: list[str]
 ) -> None:

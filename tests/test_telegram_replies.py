@@ -284,3 +284,18 @@ async def test_T07_a_flood_silences_the_chat_for_35_s_and_then_one_edit_shows_th
     assert part.state is PartState.SENT
     assert telegram.bot_texts(group) == ["one two three four five six", "another reply"]
     assert paced.requests() == before + 2
+
+
+async def test_T07_a_flood_of_a_quarter_of_an_hour_costs_no_answer(paced: Paced) -> None:
+    telegram, group = paced.rig.telegram, paced.rig.group
+    telegram.fail("sendMessage", 429, "Too Many Requests: retry after 900", parameters={"retry_after": 900})
+    finishing = asyncio.ensure_future(paced.open(group).finish(Outbound(text="the whole answer")))
+    await telegram.wait_for(lambda: telegram.calls[-1:] and telegram.calls[-1].status == 429)
+    await paced.clock.asleep(1)
+    paced.clock.advance(899)
+    await asyncio.sleep(0)
+    assert (paced.requests(), finishing.done()) == (1, False)
+    paced.clock.advance(1)
+    (part,) = await finishing
+    assert part.state is PartState.SENT
+    assert telegram.bot_texts(group) == ["the whole answer"]

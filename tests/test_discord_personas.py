@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -54,6 +55,27 @@ async def test_a_persona_speaks_under_its_own_name_by_one_webhook_per_channel(sc
     assert shown(scene) == [("Mira", "I am Mira."), ("Bryony", "I am Bryony."), ("Mira", "I am Mira.")]
     assert len(creations(scene)) == 1
     assert len(scene.emulator.requests.matching(lambda r: r.is_for("GET", "/channels/*/webhooks"))) == 1
+
+
+async def test_a_channel_whose_webhook_is_slow_to_find_holds_up_no_other_channel(scene: Scene) -> None:
+    await says(scene, await scene.asked(), "before")
+    slow, other = (scene.guild.create_text_channel(name) for name in ("slow", "other"))
+    gate = asyncio.Event()
+    scene.emulator.fault("GET", f"/channels/{slow.id}/webhooks", status=200, until=gate)
+    for channel in (slow, other):
+        await scene.alice.send(channel, f"{scene.mention} in {channel.name}")
+    in_slow, in_other = [await scene.bot.hears(text=f"in {channel.name}") for channel in (slow, other)]
+    waiting = [asyncio.ensure_future(says(scene, in_slow, text)) for text in ("one", "two")]
+    async with asyncio.timeout(5):
+        await says(scene, await scene.asked(), "meanwhile")
+        await says(scene, in_other, "here too")
+    assert shown(scene)[-1] == ("Mira", "meanwhile")
+    assert shown(scene, other) == [("Mira", "here too")]
+    assert shown(scene, slow) == []
+    gate.set()
+    await asyncio.gather(*waiting)
+    assert sorted(shown(scene, slow)) == [("Mira", "one"), ("Mira", "two")]
+    assert [request.path for request in creations(scene)].count(f"/channels/{slow.id}/webhooks") == 1
 
 
 async def test_a_webhook_of_an_earlier_run_is_found_and_one_of_others_is_left_alone(scene: Scene) -> None:

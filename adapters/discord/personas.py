@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
+from weakref import WeakValueDictionary
 
 import discord
 import structlog
@@ -60,7 +61,8 @@ class Faces:
         self._logged_in, self._translate, self._clock = logged_in, translate, clock
         self._webhooks: dict[int, discord.Webhook] = {}
         self._refusals: dict[int, _Refusal] = {}
-        self._finding = asyncio.Lock()  # two answers at once must not make two webhooks
+        # Two answers at once must not make two webhooks of a channel; a lock is gone with the last one that awaits it.
+        self._finding: WeakValueDictionary[int, asyncio.Lock] = WeakValueDictionary()
         self._hinted: set[str] = set()
 
     async def webhook(self, home: int, *, makes: bool = True) -> discord.Webhook:
@@ -70,18 +72,23 @@ class Faces:
             Refused: there is and will be none, for the time being.
             Wait, Unreachable: as every request.
         """
-        async with self._finding:
+        if home in self._webhooks:
+            return self._webhooks[home]
+        async with self._finding.setdefault(home, asyncio.Lock()):
             if home not in self._webhooks:
-                self._demand_no_refusal(home)
-                channel = (await self._logged_in()).get_channel(home)
-                if not isinstance(channel, _Channel):
-                    raise Refused("no channel with webhooks")
-                try:
-                    self._webhooks[home] = await _find(channel) or await _make(channel, makes=makes)
-                except Denied as denied:
-                    self._refuse(channel, denied)
-                    raise
-        return self._webhooks[home]
+                self._webhooks[home] = await self._find_or_make(home, makes=makes)
+            return self._webhooks[home]
+
+    async def _find_or_make(self, home: int, *, makes: bool) -> discord.Webhook:
+        self._demand_no_refusal(home)
+        channel = (await self._logged_in()).get_channel(home)
+        if not isinstance(channel, _Channel):
+            raise Refused("no channel with webhooks")
+        try:
+            return await _find(channel) or await _make(channel, makes=makes)
+        except Denied as denied:
+            self._refuse(channel, denied)
+            raise
 
     def forget(self, home: int, webhook: discord.Webhook) -> None:
         """A webhook is gone, as when somebody has deleted it."""
@@ -115,7 +122,11 @@ class Faces:
 
 
 class Face:
-    """One persona's way to one channel for the time of one reply."""
+    """One persona's way to one channel for the time of one reply.
+
+    What it sends is no reply in Discord's sense: a webhook's message can carry no reference to another, so that it
+    stands plainly below what it answers (D29).
+    """
 
     def __init__(self, faces: Faces, channel: ChannelRef, speaker: Speaker) -> None:
         self._faces, self._channel = faces, channel

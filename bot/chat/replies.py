@@ -87,5 +87,3 @@ class Speaker:
 
     persona_id: str
     name: str
-    avatar: bytes = b""
-    """A PNG, JPEG, WEBP or GIF; empty for none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -13,8 +14,8 @@ from typing import Any
 class Fault:
     """What goes wrong on the next `times` requests to a route (`*` is a wildcard in method and path).
 
-    `drop` cuts the connection instead of answering. With `carried_out` the request takes effect first, so that only
-    its answer is lost.
+    Nothing happens before `until` is set. `drop` cuts the connection instead of answering. With `carried_out` the
+    request takes effect first, so that only its answer is lost.
     """
 
     method: str
@@ -23,6 +24,7 @@ class Fault:
     body: dict[str, Any] = field(default_factory=dict)
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
+    until: asyncio.Event | None = None
     drop: bool = False
     carried_out: bool = False
     times: int = 1

@@ -84,6 +84,8 @@ class Rest:
 
     async def _fail(self, call: _Call, fault: Fault) -> web.Response | None:
         await asyncio.sleep(fault.delay)
+        if fault.until:
+            await fault.until.wait()
         if fault.carried_out:
             self._answer(call)
         if fault.drop:

@@ -109,6 +109,7 @@ async def _an_album_is_one_question(telegram: TelegramEmulator, model: OpenAIEmu
 
 
 async def _an_edit_is_honoured(telegram: TelegramEmulator, model: OpenAIEmulator, forum: Chat) -> None:
+    asked = len(model.requests)
     model.queue(Say(text="A fine name."), Say(text="It is Rex."))
     said = telegram.say(*_alice_in(forum), "@FamiliarBot my cat is Tom")
     await telegram.wait_for_text(forum, "A fine name.")
@@ -118,6 +119,7 @@ async def _an_edit_is_honoured(telegram: TelegramEmulator, model: OpenAIEmulator
     prompt = _prompt(model.last)
     assert "my cat is Rex" in prompt
     assert "Tom" not in prompt
+    assert len(model.requests) == asked + 2, "an edit corrects what was said and asks nothing anew"
 
 
 async def _what_is_taken_back_is_deleted(telegram: TelegramEmulator, model: OpenAIEmulator, forum: Chat) -> None:

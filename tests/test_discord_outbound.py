@@ -235,6 +235,22 @@ async def test_faults_are_told_in_the_four_words_of_pacing(
         await transport.edit(message_id, part, 0)
 
 
+FLOOD = {"status": 429, "body": {"retry_after": 900.0, "message": "slow down", "global": False}}
+
+
+async def test_T07_an_interaction_that_is_told_to_wait_is_left_alone_for_as_long(scene: Scene) -> None:
+    transport = scene.transport(await scene.commanded("retry"))
+    for _ in range(2):  # the deferred answer, and what follows it
+        scene.emulator.fault("*", "/webhooks/*", **FLOOD)
+        with pytest.raises(Wait) as told:
+            await transport.send(Part(text="late"), 0)
+        assert told.value.seconds == 900.0
+        message_id = await transport.send(Part(text="late"), 0)
+        scene.emulator.fault("PATCH", "/webhooks/*", **FLOOD)
+        with pytest.raises(Wait):
+            await transport.edit(message_id, Part(text="later"), 0)
+
+
 async def test_a_server_that_is_gone_is_unreachable(scene: Scene) -> None:
     transport = scene.transport(await scene.asked())
     await scene.emulator.stop()

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from adapters.discord.parts import Part
 from adapters.discord.personas import NAMELESS, face_name
+from adapters.pacing import Wait
 from adapters.split import utf16_length
 from bot.chat import Inbound, Outbound, PartState, ReplyStream, SentPart, Speaker
 from tests.emulators.discord.harness import Scene, staged, states
@@ -303,3 +305,18 @@ async def test_a_fault_of_the_webhook_doubles_nothing(
     assert states(await says(scene, await scene.asked(), "once")) == [state]
     assert len(shown(scene)) == messages
     assert shown(scene)[0][1].endswith("once")
+
+
+async def test_T07_a_face_that_is_told_to_wait_is_worn_after_that(scene: Scene) -> None:
+    flood = {"status": 429, "body": {"retry_after": 900.0, "message": "slow down", "global": False}}
+    inbound = await scene.asked()
+    transport = scene.transport(inbound, speaker=MIRA)
+    scene.emulator.fault("POST", "/webhooks/*/*", **flood)
+    with pytest.raises(Wait) as told:
+        await transport.send(Part(text="late"), 0)
+    assert told.value.seconds == 900.0
+    message_id = await transport.send(Part(text="late"), 0)
+    scene.emulator.fault("PATCH", "/webhooks/*", **flood)
+    with pytest.raises(Wait):
+        await transport.edit(message_id, Part(text="later"), 0)
+    assert shown(scene) == [("Mira", "late")]

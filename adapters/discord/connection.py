@@ -19,6 +19,7 @@ import structlog
 import yarl
 
 from adapters.discord.lanes import Spawn
+from adapters.discord.limits import limits_told
 from adapters.discord.options import DiscordOptions
 from adapters.pacing import Refused, Unreachable
 from bot.errors import AdapterError
@@ -94,6 +95,7 @@ class _Client(discord.Client):
             chunk_guilds_at_startup=False,
             allowed_mentions=NO_PINGS,
             max_ratelimit_timeout=RATE_LIMIT_SECONDS,
+            http_trace=limits_told(),
         )
         self._listener = listener
 

@@ -16,6 +16,7 @@ from simcord.results import InteractionResult
 from adapters.discord.adapter import DiscordAdapter
 from adapters.discord.options import DiscordOptions
 from adapters.discord.outbound import DiscordTransport, InteractionHandle
+from adapters.discord.personas import Face
 from adapters.discord.refusals import Refusals
 from bot.chat import (
     Button,
@@ -27,6 +28,7 @@ from bot.chat import (
     Outbound,
     PartState,
     SentPart,
+    Speaker,
     ValueQuery,
     WantsFiles,
     speaks_to_us,
@@ -165,12 +167,13 @@ class Scene:
         """The path of sends to the channel."""
         return f"/channels/{self.channel.id}/messages"
 
-    def transport(self, inbound: Inbound) -> DiscordTransport:
+    def transport(self, inbound: Inbound, *, speaker: Speaker | None = None) -> DiscordTransport:
         """The bare way out to where an inbound came from, without pacing."""
         logged_in, handle = self.bot.adapter._connection.logged_in, inbound.reply_handle
         assert isinstance(handle, InteractionHandle | None)
+        face = Face(self.bot.adapter._faces, inbound.channel, speaker) if speaker else None
         return DiscordTransport(
-            logged_in, inbound.channel, reply_to=None, handle=handle, max_parts=5, refusals=Refusals()
+            logged_in, inbound.channel, reply_to=None, handle=handle, max_parts=5, refusals=Refusals(), face=face
         )
 
     def sends(self) -> list[Request]:

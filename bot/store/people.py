@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import bindparam, delete, insert, select, update
 
 from bot.store.database import Tx
-from bot.store.tables import messages, namings, people
+from bot.store.tables import messages, model_calls, namings, overrides, people
 
 _LINE_MARKS = str.maketrans({":": " ", "：": " ", "[": "(", "]": ")"})
 """What means something in a prompt's lines: who speaks, and a note of the chat's (X03)."""
@@ -63,5 +63,6 @@ def move_identity(tx: Tx, old_key: str, new_key: str) -> None:
     since = tx.execute(_PRIVATE_SINCE, {"key": old_key}).scalar()
     if since is not None:
         set_privacy(tx, new_key, since)
-    for table in (namings, messages):
-        tx.execute(update(table).where(table.c.author_key == old_key).values(author_key=new_key))
+    tx.execute(delete(people).where(people.c.key == old_key))
+    for key in (namings.c.author_key, messages.c.author_key, model_calls.c.author_key, overrides.c.set_by):
+        tx.execute(update(key.table).where(key == old_key).values({key.name: new_key}))

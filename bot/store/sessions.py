@@ -12,8 +12,9 @@ from bot.chat import ChannelRef, Visibility
 from bot.overrides import Source, StoredOverride
 from bot.store.database import Tx
 from bot.store.introductions import move_introduction
+from bot.store.memory_moves import move_memories, move_subject
 from bot.store.people import move_identity
-from bot.store.tables import Scope, conversations, messages, namings, overrides, sessions
+from bot.store.tables import Scope, conversations, messages, model_calls, namings, overrides, sessions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,11 +166,13 @@ def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
         }
         tx.execute(update(sessions).where(sessions.c.id == row.id).values(keys))
         tx.execute(update(messages).where(messages.c.session_id == row.id).values(place_key=target.place_key))
+        move_memories(tx, row.id, target.place_key)
         _move_overrides(tx, Scope.SESSION, was.session_key, target.session_key)
         moved = True
     _move_overrides(tx, Scope.PLACE, old.place_key, new.place_key)
     move_introduction(tx, old.place_key, new.place_key)
     move_identity(tx, old.place_key, new.place_key)
+    move_subject(tx, old.place_key, new.place_key)
     return moved
 
 
@@ -184,7 +187,8 @@ def _absorb(tx: Tx, key: str, into: int) -> None:
     clash = (messages.c.session_id == newcomer, messages.c.platform_message_id.in_(taken))
     tx.execute(update(messages).where(*clash).values(platform_message_id=func.printf("migrated:%d", messages.c.id)))
     tx.execute(update(messages).where(messages.c.session_id == newcomer).values(session_id=into))
-    tx.execute(update(conversations).where(conversations.c.session_id == newcomer).values(session_id=into))
+    for table in (conversations, model_calls):
+        tx.execute(update(table).where(table.c.session_id == newcomer).values(session_id=into))
     tx.execute(delete(namings).where(namings.c.session_id == newcomer))
     tx.execute(delete(sessions).where(sessions.c.id == newcomer))
 

@@ -21,7 +21,9 @@ class AccessSettings(Group):
     allow_places: NameList = Field((), description="discord:guild id, telegram:chat id (groups have a minus)")
     deny_places: NameList = ()
     admins: NameList = Field((), description="users who may change everything everywhere")
-    open_commands: bool = Field(False, description="everybody may change persona and model in groups")
+    open_commands: bool = Field(
+        False, description="everybody may use what else needs rights in groups: persona, model, settings, reset, memory"
+    )
 
 
 class QuotaSettings(Group):

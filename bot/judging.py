@@ -6,7 +6,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.chat import Inbound, InboundKind
+from bot.chat import Inbound, InboundKind, speaks_to_us
 from bot.commands.command import Command, Desk
 from bot.commands.help import START
 from bot.commands.parse import Parsed, find_spec, near_commands
@@ -49,6 +49,13 @@ class Verdict:
         return self.command is not None and self.command.command.spec.path == START
 
 
+def is_text_command(inbound: Inbound) -> bool:
+    """Whether a message is written like a command where such count; whether it is one of ours is another question."""
+    counts = inbound.mentions_me or not inbound.commands_need_mention
+    is_by_person = inbound.kind is InboundKind.MESSAGE and not inbound.author.is_bot
+    return is_by_person and counts and inbound.text.startswith("/")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Judge:
     """Decides, by the same rules for every way in (X02)."""
@@ -64,8 +71,8 @@ class Judge:
             return Verdict(kind=MessageKind.COMMAND, command=line)
         if inbound.kind is not InboundKind.MESSAGE:
             return Verdict(kind=MessageKind.COMMAND, notice="command-gone")
-        if inbound.text.startswith("/") and inbound.channel.is_dm and inbound.text[1:2].isalpha():
-            return self._unknown_command(inbound)
+        if is_text_command(inbound) and speaks_to_us(inbound) and inbound.text[1:2].isalpha():
+            return self._unknown_command(inbound)  # in a group, one that names nobody may be another bot's (T17)
         self.loop_guard.hears(inbound)
         persona = persona_for(self.desk.library, settings.values.persona)
         names = (persona.name, persona.card.name) if persona else ()
@@ -91,11 +98,7 @@ class Judge:
         if inbound.command is not None:
             command = by_path.get(inbound.command.path)
             return CommandLine(command=command, options=inbound.command.options) if command else None
-        if inbound.author.is_bot:
-            return None
-        is_meant = inbound.mentions_me or not inbound.commands_need_mention
-        is_text_command = inbound.kind is InboundKind.MESSAGE and is_meant and inbound.text.startswith("/")
-        if not is_text_command and inbound.kind is not InboundKind.BUTTON:
+        if not is_text_command(inbound) and (inbound.author.is_bot or inbound.kind is not InboundKind.BUTTON):
             return None
         specs = [command.spec for command in by_path.values()]
         parsed = find_spec(inbound.text.removeprefix("/"), specs, self.desk.names)

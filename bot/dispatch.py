@@ -106,7 +106,9 @@ class TurnControl:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TurnRequest:
-    """A turn that somebody waits for. Without `message_id` it goes on from the newest reply (/continue)."""
+    """A turn that somebody waits for. Without `message_id` it goes on from the newest reply (/continue), or speaks
+    first about the follow-up that it `raises`.
+    """
 
     session_id: int
     author_key: str
@@ -115,6 +117,7 @@ class TurnRequest:
     reply_handle: object | None = None
     locale: str | None = None
     author_is_bot: bool = False
+    raises: int | None = None
     channel: ChannelRef | None = None
     """Where somebody waits; `None` after a restart, when nobody is told that there will be no answer."""
 

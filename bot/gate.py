@@ -38,6 +38,17 @@ class AccessPolicy:
             return False
         return all(not allowed or set(keys) & set(allowed) for keys, allowed, _ in checks[2:])
 
+    def admits_channel(self, channel: ChannelRef) -> bool:
+        """Whether the bot may speak in a channel where nobody has asked it to."""
+        checks = (
+            (_channel_keys(channel), self.access.allow_channels, self.access.deny_channels),
+            ((channel.place_key,), self.access.allow_places, self.access.deny_places),
+        )
+        return all(
+            not set(keys) & set(denied) and (not allowed or set(keys) & set(allowed))
+            for keys, allowed, denied in checks
+        )
+
     def is_operator(self, author: Author) -> bool:
         """Whether this person may change everything everywhere."""
         return author.key in self.access.admins

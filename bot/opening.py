@@ -6,13 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from zoneinfo import ZoneInfo
 
 from bot.chat import Speaker
 from bot.dispatch import TurnRequest
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
-from bot.memory.items import NO_MEMORY, Written
+from bot.memory.due import due_items
+from bot.memory.items import NO_MEMORY, Memory, Written
 from bot.overrides import Resolver, SessionSettings, Source
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
 from bot.prompt.build import Prompt
@@ -60,6 +62,7 @@ class TurnOpener:
     """Makes frozen `Turn`s, and remembers per conversation what its last prompt left out (sticky pruning)."""
 
     def __init__(
+    memory: Memory
         self,
         *,
         db: Database,
@@ -112,6 +115,8 @@ class TurnOpener:
                 return None
             read = self._read(tx, session, session.conversation_id, (), reply.position)
         else:
+        if request.raises is not None:
+            return self._raising(tx, session, session.conversation_id, request.raises)
             burst = window.read_burst(tx, session.id, request.message_id)
             if not burst:
                 return None
@@ -125,6 +130,15 @@ class TurnOpener:
         limits = self._catalogue.limits(model)
         size = window_of(limits, read.settings.values)
         reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
+    def _raising(self, tx: Tx, session: SessionRow, conversation_id: int, item_id: int) -> Turn | None:
+        """The turn that speaks first about a follow-up, after all that was said; `None` once it is done."""
+        read = self._read(tx, session, conversation_id, (), next_position(tx) - 1)
+        item = read.memory.by_id().get(item_id)
+        if item is None or not item.is_open:
+            return None
+        owner = Asker(key=item.new.subject or "", name=item.new.subject_name)
+        return replace(self._turn(tx, read, owner), raises=item)
+
         budget = prompt_budget(self._settings, size, reserve)
         limit = read.settings.values.history_limit
         cuts = self._cuts_for(read, (model, budget, limit, read.watermark))
@@ -159,7 +173,8 @@ class TurnOpener:
             continues=continues,
             is_greeted=read.is_greeted,
             now=self._now(),
-            memory=self._memory(tx, read, size),
+            memory=self._written(read.memory, size),
+            due=due_items(read.memory, self._now().astimezone(ZoneInfo(read.settings.values.timezone)).date()),
             cuts=cuts,
             watermark=read.watermark,
             generation=read.generation,
@@ -171,8 +186,7 @@ class TurnOpener:
         own = persona_id_for(self._library, self._resolver.resolve(platform, ()).values.persona)
         return Speaker(persona_id=persona.id, name=persona.name) if persona and persona.id != own else None
 
-    def _memory(self, tx: Tx, read: _Read, window_size: int) -> Written:
-        memory = read_memory(tx, read.conversation_id, with_sources=False)
+    def _written(self, memory: Memory, window_size: int) -> Written:
         if memory.is_empty:
             return NO_MEMORY
         room = memory_cap(window_size, self._settings.summary.token_ratio)
@@ -212,6 +226,7 @@ def window_of(limits: ModelLimits, settings: PlaceSettings) -> int:
     return min(filter(None, (limits.context_window, settings.context_tokens)))
 
 
+            memory=read_memory(tx, conversation_id, with_sources=False),
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelInForce:
     """The model that answers where some settings hold, by its full name, and where that was decided."""

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from bot.chat import Speaker
 from bot.llm.catalogue import ModelLimits
-from bot.memory.items import NO_MEMORY, Written
+from bot.memory.items import NO_MEMORY, Item, Written
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
 from bot.prompt.usage import PromptUsage
@@ -123,6 +123,10 @@ class Turn:
     """What the persona remembers of what stands no longer in the history."""
     cuts: Cuts = Cuts()
     watermark: int = 0
+    due: tuple[Item, ...] = ()
+    """Open follow-ups whose day has come."""
+    raises: Item | None = None
+    """What the persona speaks first about; nobody has asked then."""
     """Up to where the conversation has been folded into memory."""
     generation: int = 0
     """How often what was said before has changed since: by an edit, a deletion, an undo."""

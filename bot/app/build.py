@@ -115,7 +115,7 @@ def build_app(
         menu=menu,
         keeper=keeper,
         scheduler=scheduler,
-        jobs=build_jobs(core, models, keeper, BOT_NAME),
+        jobs=build_jobs(core, models, keeper, desk, BOT_NAME),
         warmer=Warmer(opener=opener, builder=builder, model=models.model, tokens=models.tokens),
     )
 

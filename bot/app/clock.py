@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 from bot.app.running import Core, Models
+from bot.commands.command import Desk
+from bot.dispatch import TurnRequest
+from bot.memory.due import RAISE_EVERY, RAISE_GRACE, Raiser
 from bot.memory.keeper import Keeper
 from bot.memory.summariser import Subject
 from bot.memory.sweeper import SWEEP_EVERY, SWEEP_GRACE, Sweeper
 from bot.opening import model_in_force, window_of
 from bot.overrides import SessionSettings
 from bot.scheduler import Job
+from bot.store.due import DueFollowUp
 from bot.store.sessions import SessionRow
 
 
-def build_jobs(core: Core, models: Models, keeper: Keeper, bot_name: str) -> tuple[Job, ...]:
+def build_jobs(core: Core, models: Models, keeper: Keeper, desk: Desk, bot_name: str) -> tuple[Job, ...]:
     """Every job, under the name that stays its own from start to start."""
     sweeper = build_sweeper(core, models, keeper, bot_name)
-    return (Job(name="idle-sweep", run=lambda: sweeper.sweep(core.now()), every=SWEEP_EVERY, grace=SWEEP_GRACE),)
+    raiser = build_raiser(core, desk)
+    return (
+        Job(name="idle-sweep", run=lambda: sweeper.sweep(core.now()), every=SWEEP_EVERY, grace=SWEEP_GRACE),
+        Job(name="due-follow-ups", run=lambda: raiser.raise_due(core.now()), every=RAISE_EVERY, grace=RAISE_GRACE),
+    )
 
 
 def build_sweeper(core: Core, models: Models, keeper: Keeper, bot_name: str) -> Sweeper:
@@ -42,3 +50,20 @@ def build_sweeper(core: Core, models: Models, keeper: Keeper, bot_name: str) -> 
         answer_within=core.settings.answer_within,
         subject_of=subject_of,
     )
+
+
+def build_raiser(core: Core, desk: Desk) -> Raiser:
+    """What lets the persona speak first about follow-ups."""
+
+    def may_speak(due: DueFollowUp) -> bool:
+        channel = due.session.channel
+        is_free = not desk.dispatcher.is_running(due.session.id)
+        return channel.platform in core.platforms and desk.policy.admits_channel(channel) and is_free
+
+    def speak(due: DueFollowUp) -> None:
+        request = TurnRequest(
+            session_id=due.session.id, author_key=due.owner_key or "", message_id=None, raises=due.item_id
+        )
+        desk.dispatcher.request_turn(request, burst_ms=0)
+
+    return Raiser(db=core.db, resolver=core.resolver, may_speak=may_speak, speak=speak)

@@ -64,7 +64,6 @@ def without_effect(settings: Settings) -> list[str]:
 _UNHEEDED = (
     "tool_groups",
     "extensions",
-    "proactive",
 )
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.personas.macros import expand
+from bot.prompt.due import write_due
 from bot.prompt.elapsed import write_gap
 from bot.turn import Turn
 
@@ -108,6 +109,11 @@ async def elapsed_section(turn: Turn) -> str | None:
     return write_gap(turn)
 
 
+async def due_section(turn: Turn) -> str | None:
+    """What is due and still open, so that it comes back."""
+    return write_due(turn)
+
+
 async def post_history_section(turn: Turn) -> str | None:
     """The card's last word before the answer; volatile, so it may name the person addressed."""
     if turn.persona is None or not turn.persona.card.post_history_instructions:
@@ -131,6 +137,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(name="platform", slot=Slot.STABLE, build=input_convention_section),
     Section(name="memory", slot=Slot.STABLE, build=memory_section),
     Section(name="elapsed", slot=Slot.TAIL, build=elapsed_section),
+    Section(name="due", slot=Slot.TAIL, build=due_section),
     Section(name="post_history", slot=Slot.TAIL, build=post_history_section),
     Section(name="continue", slot=Slot.TAIL, build=continue_section),
 )

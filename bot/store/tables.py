@@ -129,8 +129,8 @@ class ChatSession(SQLModel, table=True):
     last_human_at: datetime | None = _time()
     sweep_from: datetime | None = _time()
     """Since when it waits for the idle sweep: the last human message, or later; null = it has been swept since."""
-    raised_at: datetime | None = _time()
-    """When a due follow-up was last raised there without being asked."""
+    spoke_first_at: datetime | None = _time()
+    """When the bot last spoke there without being asked, about a due follow-up."""
 
 
 class Conversation(SQLModel, table=True):

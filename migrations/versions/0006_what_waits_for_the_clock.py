@@ -21,7 +21,7 @@ DUE = sa.text("kind = 'follow_up' AND state = 'open' AND retired_at IS NULL AND 
 def upgrade() -> None:
     """Lead the schema here from the revision before."""
     op.add_column("chat_session", sa.Column("sweep_from", UtcDateTime(), nullable=True))
-    op.add_column("chat_session", sa.Column("raised_at", UtcDateTime(), nullable=True))
+    op.add_column("chat_session", sa.Column("spoke_first_at", UtcDateTime(), nullable=True))
     op.create_index(
         "ix_chat_session_sweep", "chat_session", ["sweep_from"], sqlite_where=sa.text("sweep_from IS NOT NULL")
     )
@@ -36,5 +36,5 @@ def downgrade() -> None:
     op.drop_column("memory_item", "raised_at")
     op.drop_index("ix_override_name", table_name="override")
     op.drop_index("ix_chat_session_sweep", table_name="chat_session")
-    op.drop_column("chat_session", "raised_at")
+    op.drop_column("chat_session", "spoke_first_at")
     op.drop_column("chat_session", "sweep_from")

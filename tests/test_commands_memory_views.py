@@ -85,7 +85,7 @@ async def test_a_conversation_goes_on_while_it_is_compacted(make_app: MakeApp) -
     await chat.app.dispatcher.idle()
     assert chat.last_prompt[-1] == ("user", "and now?")
     gate.set()
-    assert "Done: 8 messages" in (await chat.adapter.wait_for(8))[-1]  # with those that came meanwhile
+    assert "\nDone: " in (await chat.adapter.wait_for(8))[-1]
 
 
 async def test_compact_counts_against_the_limit_of_whoever_asks(make_app: MakeApp) -> None:

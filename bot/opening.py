@@ -62,7 +62,6 @@ class TurnOpener:
     """Makes frozen `Turn`s, and remembers per conversation what its last prompt left out (sticky pruning)."""
 
     def __init__(
-    memory: Memory
         self,
         *,
         db: Database,
@@ -109,14 +108,14 @@ class TurnOpener:
         session = sessions.session_for(tx, request.session_id, request.message_id)
         if session is None or session.conversation_id is None:
             return None
+        if request.raises is not None:
+            return self._raising(tx, session, session.conversation_id, request.raises)
         if request.message_id is None:
             reply = replies.last_reply(tx, session.conversation_id)
             if reply is None or reply.kind is not MessageKind.REPLY:
                 return None
             read = self._read(tx, session, session.conversation_id, (), reply.position)
         else:
-        if request.raises is not None:
-            return self._raising(tx, session, session.conversation_id, request.raises)
             burst = window.read_burst(tx, session.id, request.message_id)
             if not burst:
                 return None
@@ -124,34 +123,25 @@ class TurnOpener:
         asker = Asker(key=request.author_key, name="", locale=request.locale, is_bot=request.author_is_bot)
         return self._turn(tx, read, asker, continues=request.message_id is None)
 
+    def _raising(self, tx: Tx, session: SessionRow, conversation_id: int, item_id: int) -> Turn | None:
+        """The turn that speaks first about a follow-up, after all that was said; `None` once it is done."""
+        item = read_memory(tx, conversation_id, with_sources=False).by_id().get(item_id)
+        if item is None or not item.is_open:
+            return None
+        owner = Asker(key=item.new.subject or "", name=item.new.subject_name)
+        read = self._read(tx, session, conversation_id, (), next_position(tx) - 1)
+        return replace(self._turn(tx, read, owner), raises=item)
+
     def _turn(self, tx: Tx, read: _Read, asker: Asker, *, continues: bool = False) -> Turn:
         persona = self._library.get(read.persona_id)
         model = model_in_force(self._models, read.settings).name
         limits = self._catalogue.limits(model)
         size = window_of(limits, read.settings.values)
         reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
-    def _raising(self, tx: Tx, session: SessionRow, conversation_id: int, item_id: int) -> Turn | None:
-        """The turn that speaks first about a follow-up, after all that was said; `None` once it is done."""
-        read = self._read(tx, session, conversation_id, (), next_position(tx) - 1)
-        item = read.memory.by_id().get(item_id)
-        if item is None or not item.is_open:
-            return None
-        owner = Asker(key=item.new.subject or "", name=item.new.subject_name)
-        return replace(self._turn(tx, read, owner), raises=item)
-
         budget = prompt_budget(self._settings, size, reserve)
-        limit = read.settings.values.history_limit
-        cuts = self._cuts_for(read, (model, budget, limit, read.watermark))
-        history = window.read_window(
-            tx,
-            read.session.id,
-            read.conversation_id,
-            up_to=read.position,
-            room=int(budget / self._tokens.factor(model) * OVERREAD),
-            start=cuts.start,
-            limit=limit and limit + 1,  # one more than wanted, so that pruning sees that there is more
-            burst=read.burst,
-        )
+        cuts = self._cuts_for(read, (model, budget, read.settings.values.history_limit, read.watermark))
+        history = _history(tx, read, cuts, room=int(budget / self._tokens.factor(model) * OVERREAD))
+        memory = read_memory(tx, read.conversation_id, with_sources=False)
         said = next((row for row in reversed(history) if row.author_key == asker.key), None)
         return Turn(
             session=read.session,
@@ -173,8 +163,8 @@ class TurnOpener:
             continues=continues,
             is_greeted=read.is_greeted,
             now=self._now(),
-            memory=self._written(read.memory, size),
-            due=due_items(read.memory, self._now().astimezone(ZoneInfo(read.settings.values.timezone)).date()),
+            memory=self._written(memory, size),
+            due=due_items(memory, self._now().astimezone(ZoneInfo(read.settings.values.timezone)).date()),
             cuts=cuts,
             watermark=read.watermark,
             generation=read.generation,
@@ -215,6 +205,21 @@ class TurnOpener:
         )
 
 
+def _history(tx: Tx, read: _Read, cuts: Cuts, *, room: int) -> list[WindowRow]:
+    """The window."""
+    limit = read.settings.values.history_limit
+    return window.read_window(
+        tx,
+        read.session.id,
+        read.conversation_id,
+        up_to=read.position,
+        room=room,
+        start=cuts.start,
+        limit=limit and limit + 1,  # one more than wanted, so that pruning sees that there is more
+        burst=read.burst,
+    )
+
+
 def _images(tx: Tx, history: Sequence[WindowRow], burst: Sequence[int], cuts: Cuts) -> tuple[ImageRow, ...]:
     said = [row.id for row in history if row.kind is MessageKind.SAID]
     found = images.find_images(tx, said[-IMAGE_REACH:])
@@ -226,7 +231,6 @@ def window_of(limits: ModelLimits, settings: PlaceSettings) -> int:
     return min(filter(None, (limits.context_window, settings.context_tokens)))
 
 
-            memory=read_memory(tx, conversation_id, with_sources=False),
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelInForce:
     """The model that answers where some settings hold, by its full name, and where that was decided."""

@@ -66,6 +66,8 @@ class Judge:
 
     def judge(self, inbound: Inbound, settings: SessionSettings, *, is_private: bool) -> Verdict:
         """What becomes of a message, command or button that is heard for the first time."""
+        if inbound.is_starter:
+            return Verdict()
         line = self.command_line(inbound)
         if line is not None:
             return Verdict(kind=MessageKind.COMMAND, command=line)

@@ -20,6 +20,7 @@ from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
 from bot.prompt.build import Prompt
 from bot.prompt.memory import write_memory
 from bot.prompt.pictures import choose_images
+from bot.prompt.shortening import cap
 from bot.prompt.tokens import ModelTokens
 from bot.settings import PlaceSettings, Settings, memory_cap, output_reserve, prompt_budget
 from bot.store import images, replies, sessions, window
@@ -34,6 +35,11 @@ from bot.turn import Asker, Cuts, Sent, Turn
 
 OVERREAD = 1.25
 """How much more history than fits is read, so that pruning sees that there is more and makes room in one step."""
+
+STARTER_TOKENS = 500
+"""What a thread's starter may take once it stands alone: a post in a forum fills that, a book must not."""
+STARTER_SHARE = 8
+"""The part of a small budget, as a divisor, that it may take at most."""
 
 IMAGE_REACH = 500
 """How many messages back images are looked for: each costs a look-up, and what is older is not talked about now."""
@@ -56,6 +62,7 @@ class _Read:
     generation: int
     burst: tuple[int, ...]
     position: int
+    memory: Memory
 
 
 class TurnOpener:
@@ -125,11 +132,11 @@ class TurnOpener:
 
     def _raising(self, tx: Tx, session: SessionRow, conversation_id: int, item_id: int) -> Turn | None:
         """The turn that speaks first about a follow-up, after all that was said; `None` once it is done."""
-        item = read_memory(tx, conversation_id, with_sources=False).by_id().get(item_id)
+        read = self._read(tx, session, conversation_id, (), next_position(tx) - 1)
+        item = read.memory.by_id().get(item_id)
         if item is None or not item.is_open:
             return None
         owner = Asker(key=item.new.subject or "", name=item.new.subject_name)
-        read = self._read(tx, session, conversation_id, (), next_position(tx) - 1)
         return replace(self._turn(tx, read, owner), raises=item)
 
     def _turn(self, tx: Tx, read: _Read, asker: Asker, *, continues: bool = False) -> Turn:
@@ -140,8 +147,8 @@ class TurnOpener:
         reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
         budget = prompt_budget(self._settings, size, reserve)
         cuts = self._cuts_for(read, (model, budget, read.settings.values.history_limit, read.watermark))
-        history = _history(tx, read, cuts, room=int(budget / self._tokens.factor(model) * OVERREAD))
-        memory = read_memory(tx, read.conversation_id, with_sources=False)
+        starter = window.read_starter(tx, read.session.id, read.session.channel.thread)
+        history = _history(tx, read, cuts, starter, room=int(budget / self._tokens.factor(model) * OVERREAD))
         said = next((row for row in reversed(history) if row.author_key == asker.key), None)
         return Turn(
             session=read.session,
@@ -163,9 +170,10 @@ class TurnOpener:
             continues=continues,
             is_greeted=read.is_greeted,
             now=self._now(),
-            memory=self._written(memory, size),
-            due=due_items(memory, self._now().astimezone(ZoneInfo(read.settings.values.timezone)).date()),
+            memory=self._written(read.memory, size),
+            due=due_items(read.memory, self._now().astimezone(ZoneInfo(read.settings.values.timezone)).date()),
             cuts=cuts,
+            starter=self._shortened(starter, budget) if starter else None,
             watermark=read.watermark,
             generation=read.generation,
             sent=self._sent.get(read.conversation_id),
@@ -181,6 +189,10 @@ class TurnOpener:
             return NO_MEMORY
         room = memory_cap(window_size, self._settings.summary.token_ratio)
         return write_memory(memory, room=room, count=self._count)
+
+    def _shortened(self, starter: WindowRow, budget: int) -> WindowRow:
+        text = cap(starter.text, min(STARTER_TOKENS, budget // STARTER_SHARE), self._count)
+        return replace(starter, text=text, tokens=self._count(text))
 
     def _cuts_for(self, read: _Read, basis: _Basis) -> Cuts:
         """What the conversation's last prompt left out, unless that was another budget's or another model's, or this
@@ -202,13 +214,14 @@ class TurnOpener:
             generation=conversation.generation,
             burst=burst,
             position=position,
+            memory=read_memory(tx, conversation_id, with_sources=False),
         )
 
 
-def _history(tx: Tx, read: _Read, cuts: Cuts, *, room: int) -> list[WindowRow]:
-    """The window."""
+def _history(tx: Tx, read: _Read, cuts: Cuts, starter: WindowRow | None, *, room: int) -> list[WindowRow]:
+    """The window. A thread's starter that was heard late is not in it, because it stands before all of it (D16)."""
     limit = read.settings.values.history_limit
-    return window.read_window(
+    rows = window.read_window(
         tx,
         read.session.id,
         read.conversation_id,
@@ -218,6 +231,9 @@ def _history(tx: Tx, read: _Read, cuts: Cuts, *, room: int) -> list[WindowRow]:
         limit=limit and limit + 1,  # one more than wanted, so that pruning sees that there is more
         burst=read.burst,
     )
+    if starter is None or starter.id in (rows[0].id if rows else None, *read.burst):
+        return rows
+    return [row for row in rows if row.id != starter.id]
 
 
 def _images(tx: Tx, history: Sequence[WindowRow], burst: Sequence[int], cuts: Cuts) -> tuple[ImageRow, ...]:

@@ -119,14 +119,16 @@ class Turn:
     is_greeted: bool
     """Whether the persona has said its greeting in this conversation."""
     now: datetime
+    starter: WindowRow | None = None
+    """What the thread was opened about, shortened: for when it stands no longer in the history (D16)."""
     memory: Written = NO_MEMORY
     """What the persona remembers of what stands no longer in the history."""
-    cuts: Cuts = Cuts()
-    watermark: int = 0
     due: tuple[Item, ...] = ()
     """Open follow-ups whose day has come."""
     raises: Item | None = None
     """What the persona speaks first about; nobody has asked then."""
+    cuts: Cuts = Cuts()
+    watermark: int = 0
     """Up to where the conversation has been folded into memory."""
     generation: int = 0
     """How often what was said before has changed since: by an edit, a deletion, an undo."""

@@ -99,56 +99,109 @@ async def test_D17_a_thread_that_was_archived_when_we_connected_keeps_its_parent
     assert heard.channel.session_key == f"discord:{scene.guild.id}:{scene.channel.id}:{thread.id}"
 
 
-async def test_D16_the_first_words_to_us_in_a_thread_quote_what_it_was_opened_about(scene: Scene) -> None:
-    starter = await scene.alice.send(scene.channel, "Please plan a picnic for 6")
+def in_threads(scene: Scene) -> list[tuple[str, bool]]:
+    """What was heard in threads, and whether it was told as what the thread was opened about."""
+    return [(inbound.text, inbound.is_starter) for inbound in scene.bot.heard if inbound.channel.thread]
+
+
+async def test_D16_before_the_first_words_in_a_thread_we_hear_what_it_was_opened_about_once(scene: Scene) -> None:
+    bob = scene.guild.add_member(scene.bob)
+    starter = await bob.send(scene.channel, f"{scene.mention} Please plan a picnic for 6")
     thread = scene.world.start_thread(scene.channel, "picnic", scene.alice, starter=starter)
-    await scene.alice.send(thread, "just us so far")
-    await scene.alice.send(thread, f"{scene.mention} make this happen")
-    await scene.alice.send(thread, f"{scene.mention} please")
-    await scene.bot.hears(text="please")
-    in_thread = [inbound for inbound in scene.bot.heard if inbound.channel.thread]
-    quotes = [inbound.reply_to and inbound.reply_to.text for inbound in in_thread]
-    assert quotes == [None, "Please plan a picnic for 6", None]
+    for text in ("just us so far", f"{scene.mention} make this happen", f"{scene.mention} please"):
+        await scene.alice.send(thread, text)
+    last = await scene.bot.hears(text="please")
+    assert in_threads(scene) == [
+        ("Please plan a picnic for 6", True),
+        ("just us so far", False),
+        ("make this happen", False),
+        ("please", False),
+    ]
+    told = await scene.bot.hears(is_starter=True)
+    assert (told.message_id, told.author.id, told.channel) == (str(starter.id), str(scene.bob.id), last.channel)
+    assert not told.mentions_me
 
 
-async def test_D16_in_a_long_thread_its_starter_is_quoted_now_and_then(scene: Scene) -> None:
-    starter = await scene.alice.send(scene.channel, "Please plan a picnic for 6")
-    thread = scene.world.start_thread(scene.channel, "picnic", scene.alice, starter=starter)
-    for number in range(21):
-        await scene.alice.send(thread, f"{scene.mention} {number}")
-    await scene.bot.hears(text="20")
-    quoted = [inbound.text for inbound in scene.bot.heard if inbound.channel.thread and inbound.reply_to]
-    assert quoted == ["0", "10", "20"]
+async def test_D16_a_thread_under_our_own_words_begins_with_them(scene: Scene) -> None:
+    (part,) = await scene.bot.reply(await scene.asked(), "Here is my plan.")
+    mine = scene.world.message(scene.channel.id, int(str(part.message_id)))
+    thread = scene.world.start_thread(scene.channel, "plan", scene.alice, starter=mine)
+    await scene.alice.send(thread, "I like it")
+    await scene.bot.hears(text="I like it")
+    assert in_threads(scene) == [("Here is my plan.", True), ("I like it", False)]
 
 
-async def test_D16_a_thread_without_a_starter_is_heard_all_the_same(scene: Scene) -> None:
+async def test_D16_a_thread_without_a_starter_is_heard_all_the_same_and_asked_for_none_again(scene: Scene) -> None:
     thread = scene.world.start_thread(scene.channel, "on its own", scene.alice)
-    await scene.alice.send(thread, f"{scene.mention} hi")
-    assert (await scene.bot.hears(text="hi")).reply_to is None
+    for text in ("hi", "ho"):
+        await scene.alice.send(thread, f"{scene.mention} {text}")
+    await scene.bot.hears(text="ho")
+    assert in_threads(scene) == [("hi", False), ("ho", False)]
+    (asked,) = scene.emulator.requests.matching(lambda r: r.is_for("GET", "/channels/*/messages/*"))
+    assert asked.status == 404
 
 
-async def test_D16_a_forum_post_that_was_opened_before_we_came_is_quoted_too() -> None:
+async def test_D16_a_starter_that_could_not_be_fetched_is_asked_for_again_by_the_next_words(scene: Scene) -> None:
+    starter = await scene.alice.send(scene.channel, "Please plan a picnic for 6")
+    thread = scene.world.start_thread(scene.channel, "picnic", scene.alice, starter=starter)
+    scene.emulator.fault("GET", f"/channels/{scene.channel.id}/messages/*", status=400)
+    for text in ("one", "two", "three"):
+        await scene.alice.send(thread, f"{scene.mention} {text}")
+    await scene.bot.hears(text="three")
+    assert [text for text, _ in in_threads(scene)] == ["one", "Please plan a picnic for 6", "two", "three"]
+
+
+async def test_D16_a_forum_post_begins_with_its_starter_whether_we_were_there_or_not() -> None:
     async with DiscordEmulator() as emulator:
         guild = emulator.world.create_guild()
         alice = guild.add_member(emulator.world.create_user("alice"))
         forum = guild.create_forum_channel("help")
-        post, _ = emulator.world.start_forum_post(forum, "How?", alice, "How does it work?")
+        before, _ = emulator.world.start_forum_post(forum, "How?", alice, "How does it work?")
         async with hosted(emulator) as bot:
-            await alice.send(post, f"{emulator.mention} do you know?")
-            heard = await bot.hears()
-    assert heard.reply_to
-    assert heard.reply_to.text == "How does it work?"
+            await alice.send(before, f"{emulator.mention} do you know?")
+            await bot.hears(text="do you know?")
+            since, _ = emulator.world.start_forum_post(forum, "Why?", alice, f"{emulator.mention} why is that?")
+            await alice.send(since, "anybody?")
+            await bot.hears(text="anybody?")
+    told = [(inbound.text, inbound.is_starter, inbound.mentions_me) for inbound in bot.heard]
+    assert told == [
+        ("How does it work?", True, False),
+        ("do you know?", False, True),
+        ("why is that?", False, True),
+        ("anybody?", False, False),
+    ]
 
 
-async def test_D16_a_reply_in_a_thread_quotes_what_it_replies_to_and_asks_for_nothing(scene: Scene) -> None:
+async def test_D16_a_reply_in_a_thread_quotes_what_it_replies_to_and_the_starter_comes_before_it(scene: Scene) -> None:
     starter = await scene.alice.send(scene.channel, "Please plan a picnic for 6")
     thread = scene.world.start_thread(scene.channel, "picnic", scene.alice, starter=starter)
     message = await scene.alice.send(thread, "bring cake")
     await scene.alice.send(thread, f"{scene.mention} which one?", reply_to=message)
+    await scene.alice.send(thread, f"{scene.mention} well?")
     heard = await scene.bot.hears(text="which one?")
     assert heard.reply_to
-    assert heard.reply_to.text == "bring cake"
-    assert not scene.emulator.requests.matching(lambda r: r.is_for("GET", "/channels/*"))
+    assert (heard.reply_to.message_id, heard.reply_to.text) == (str(message.id), "bring cake")
+    assert (await scene.bot.hears(text="well?")).reply_to is None
+    assert in_threads(scene) == [
+        ("Please plan a picnic for 6", True),
+        ("bring cake", False),
+        ("which one?", False),
+        ("well?", False),
+    ]
+    asked = scene.emulator.requests.matching(lambda r: r.is_for("GET", "/channels/*/messages/*"))
+    assert [request.path for request in asked] == [f"/channels/{scene.channel.id}/messages/{starter.id}"]
+
+
+async def test_D16_D31_what_happens_to_a_starter_happens_in_its_thread_too(scene: Scene) -> None:
+    starter = await scene.alice.send(scene.channel, "Please plan a picnic for 6")
+    thread = scene.world.start_thread(scene.channel, "picnic", scene.alice, starter=starter)
+    await scene.alice.send(thread, "well?")
+    in_thread = (await scene.bot.hears(text="well?")).channel
+    await scene.alice.edit(starter, "Please plan a picnic for 7")
+    edit = await scene.bot.hears(InboundKind.EDIT, channel=in_thread)
+    assert (edit.message_id, edit.text) == (str(starter.id), "Please plan a picnic for 7")
+    await scene.alice.delete(starter)
+    assert (await scene.bot.hears(InboundKind.DELETE, channel=in_thread)).message_id == str(starter.id)
 
 
 async def test_messages_of_one_channel_keep_their_order_and_others_do_not_wait(scene: Scene) -> None:

@@ -26,22 +26,21 @@ from adapters.discord.inbound import (
     is_blank,
     to_delete,
     to_inbound,
-    to_quote,
+    to_starter,
 )
 from adapters.discord.interactions import Interactions
 from adapters.discord.lanes import Lanes, Spawn
 from adapters.discord.rights import Rights
-from bot.chat import ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Quote, Visibility, WantsFiles
+from bot.chat import ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Visibility, WantsFiles
 
 log = structlog.get_logger(__name__)
 
 DRAIN_SECONDS = 1.5
 """How long what was taken may need to be delivered when we stop."""
 KNOWN_THREADS = 1_000
-"""For how many threads we keep in mind when their starter was quoted, the latest."""
-STARTER_EVERY = 10
-"""Words to us in a thread from one quote of its starter to the next: old messages leave the prompt, and the quotes in
-them; what a thread is about must not (D16)."""
+"""For how many threads we keep in mind that their starter was told, the latest; others are asked for again."""
+STARTER_SECONDS = 5.0
+"""How long the words that are heard in a thread wait for its starter."""
 
 
 class Hearing:
@@ -64,7 +63,7 @@ class Hearing:
         self._lanes = Lanes(spawn)
         self._interactions = Interactions(menu, self._hand_on)
         self._deliver: Deliver | None = None
-        self._known_threads: OrderedDict[int, int] = OrderedDict()  # how often we were spoken to since the quote
+        self._known_threads: OrderedDict[int, None] = OrderedDict()
 
     def begin(self, deliver: Deliver) -> None:
         """From now on, hand everything to `deliver`."""
@@ -113,8 +112,8 @@ class Hearing:
 
     async def _hear(self, message: discord.Message, deliver: Deliver) -> None:
         await self._find_channel(message)
-        starter = await self._starter(message, addressed=is_addressed(message, self._me))
-        inbound = to_inbound(message, self._me, starter=starter)
+        await self._hear_starter(message, deliver)
+        inbound = to_inbound(message, self._me)
         if inbound and inbound.attachments and self._wants_files(inbound):
             inbound = replace(inbound, attachments=await self._files.read(files_of(message)))
         if inbound:
@@ -123,6 +122,11 @@ class Hearing:
     async def _hear_edit(self, message: discord.Message, deliver: Deliver) -> None:
         await self._find_channel(message)
         if inbound := to_inbound(message, self._me, kind=InboundKind.EDIT):
+            await deliver(inbound)
+        thread = self._thread_under(message.channel.id, message.id)
+        if thread is None or thread.id not in self._known_threads:
+            return  # of a thread whose starter was not told, its newest words will be
+        if inbound := to_starter(message, thread, self._me, kind=InboundKind.EDIT):
             await deliver(inbound)
 
     async def _hear_delete(
@@ -134,6 +138,9 @@ class Hearing:
         if channel is not None:
             for message_id in message_ids:
                 await deliver(to_delete(channel, message_id))
+                thread = channel_ref(self._thread_under(channel_id, message_id))
+                if thread is not None:
+                    await deliver(to_delete(thread, message_id))
 
     async def _find_channel(self, message: discord.Message) -> None:
         """The library does not know threads that were archived when it connected; their parent is needed (D17)."""
@@ -150,29 +157,41 @@ class Hearing:
             log.warning("discord.channel_unknown", channel=channel_id, error=repr(error))
             return None
 
-    async def _starter(self, message: discord.Message, *, addressed: bool) -> Quote | None:
-        """What the thread was opened about, for the first message in it that speaks to us, and now and then (D16)."""
+    async def _hear_starter(self, message: discord.Message, deliver: Deliver) -> None:
+        """Before the first words that we hear in a thread, tell what it was opened about (D16). A post of a forum opens
+        with its starter; where it cannot be had now, the next words ask for it again.
+        """
         thread = message.channel
-        if not isinstance(thread, discord.Thread) or not (addressed or message.id == thread.id):
-            return None
-        if not self._counts_as_news(thread.id) or message.id == thread.id or message.reference:
-            return None
-        # A forum post holds its own starter, another thread hangs under a message of its parent; both share its id.
+        if not isinstance(thread, discord.Thread) or thread.id in self._known_threads:
+            return
+        if message.id != thread.id:
+            try:
+                async with asyncio.timeout(STARTER_SECONDS):
+                    starter = await self._fetch_starter(thread)
+            except (discord.DiscordException, aiohttp.ClientError, OSError) as error:  # late is an OSError, too
+                log.warning("discord.starter_not_read", thread=thread.id, error=repr(error))
+                return
+            if starter and (inbound := to_starter(starter, thread, self._me)):
+                await deliver(inbound)
+        self._known_threads[thread.id] = None
+        if len(self._known_threads) > KNOWN_THREADS:
+            self._known_threads.popitem(last=False)
+
+    async def _fetch_starter(self, thread: discord.Thread) -> discord.Message | None:
+        """The message of the thread's own id; `None` where there is none, or none for us to read."""
+        # A forum post holds its own starter, another thread hangs under a message of its parent.
         home = thread.id if isinstance(thread.parent, discord.ForumChannel) else thread.parent_id
+        channel = self._client().get_partial_messageable(home, guild_id=thread.guild.id)
         try:
-            channel = self._client().get_partial_messageable(home, guild_id=thread.guild.id)
-            return to_quote(await channel.fetch_message(thread.id), self._me)
-        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            return await channel.fetch_message(thread.id)
+        except (discord.NotFound, discord.Forbidden) as error:
             log.debug("discord.no_starter", thread=thread.id, error=repr(error))
             return None
 
-    def _counts_as_news(self, thread_id: int) -> bool:
-        """Count that we are spoken to in a thread; whether its starter was not quoted there for long, or ever."""
-        times = self._known_threads.pop(thread_id, STARTER_EVERY)
-        self._known_threads[thread_id] = 1 if times >= STARTER_EVERY else times + 1
-        if len(self._known_threads) > KNOWN_THREADS:
-            self._known_threads.popitem(last=False)
-        return times >= STARTER_EVERY
+    def _thread_under(self, channel_id: int, message_id: int) -> discord.Thread | None:
+        """The thread that hangs under a message of another channel."""
+        thread = self._client().get_channel(message_id)
+        return thread if isinstance(thread, discord.Thread) and channel_id != message_id else None
 
     @property
     def _me(self) -> Me:

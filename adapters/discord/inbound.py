@@ -45,12 +45,10 @@ def to_inbound(
     me: Me,
     *,
     kind: InboundKind = InboundKind.MESSAGE,
-    starter: Quote | None = None,
 ) -> Inbound | None:
     """The message as an inbound, or `None` if there is nothing to hear: our own, a notice, or an empty one (D23).
 
-    Files are there by their notes. `starter` is the message that the thread hangs under; it is quoted where the message
-    itself replies to nothing (D16).
+    Files are there by their notes.
     """
     channel = channel_ref(message.channel)
     if channel is None or me.wrote(message) or message.type not in SAID:
@@ -69,9 +67,33 @@ def to_inbound(
         text=text,
         mentions_me=mentioned,
         commands_need_mention=message.guild is not None,
-        reply_to=quote_of(message, me) or starter,
+        reply_to=quote_of(message, me),
         attachments=attachments,
         may_be_repost=message.webhook_id is not None,
+    )
+
+
+def to_starter(
+    message: discord.Message, thread: discord.Thread, me: Me, *, kind: InboundKind = InboundKind.MESSAGE
+) -> Inbound | None:
+    """The message that a thread hangs under, as if it had been said there, whoever wrote it; to nobody, because it was
+    heard where it stands (D16). `None` if it is a notice or says nothing.
+    """
+    channel, text = channel_ref(thread), text_of(message, me)
+    attachments = tuple(noted(file) for file in files_of(message))
+    if channel is None or message.type not in SAID or not (text or attachments):
+        return None
+    return Inbound(
+        kind=kind,
+        channel=channel,
+        message_id=str(message.id),
+        author=author_of(message.author, is_bot=bool(message.webhook_id)),
+        sent_at=message.created_at,
+        text=text,
+        commands_need_mention=True,
+        reply_to=quote_of(message, me),
+        attachments=attachments,
+        is_starter=True,
     )
 
 

@@ -20,7 +20,8 @@ class ChannelRef:
     """One spot people talk in. Ids are the platform's own, kept as text because they exceed 2^53 or are negative.
 
     `place` is a guild, a Telegram chat or a DM channel; `channel` a channel inside a guild; `thread` a thread, forum
-    post or topic. The names are labels for people and never take part in a key.
+    post or topic, and also the id of the message that it was opened about, where there is one. The names are labels
+    for people and never take part in a key.
     """
 
     platform: str
@@ -157,6 +158,8 @@ class Inbound:
     """Opaque to the core; handed back to `open_reply` so that a deferred command or a pressed button is answered."""
     may_be_repost: bool = False
     """Whether this may be somebody else's message posted again in another face, as proxy bots do (D08)."""
+    is_starter: bool = False
+    """Whether it is what the thread was opened about, heard from elsewhere: context for what follows, no call to us."""
     migrated_to: ChannelRef | None = None
     """Only for MIGRATION: where `channel` lives from now on (T09)."""
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 import structlog
 
 from bot.llm.model import ModelError, ModelMessage, Role, ToolSpec
-from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS, SEPARATOR, Frame, Injected
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS, SEPARATOR, Costs, Frame, Injected
 from bot.prompt.messages import ToolExchange, is_running, message_of, rows_of, thoughts_of, with_tail
 from bot.prompt.prefix import sent_of
 from bot.prompt.pruning import Fitted, fit
@@ -109,7 +109,8 @@ class PromptBuilder:
         texts = await asyncio.gather(*(self._section(section, turn) for section in self._sections))
         written = tuple((section, text) for section, text in zip(self._sections, texts, strict=True) if text)
         tool_tokens = self._tool_tokens(tools)
-        frame = self._frame(written, tool_tokens, int((turn.budget if budget is None else budget) / factor), factor)
+        more = tool_tokens + self._starter_tokens(turn)
+        frame = self._frame(written, more, int((turn.budget if budget is None else budget) / factor), factor)
         if budget is not None:
             frame = replace(frame, room=max(frame.room, SMALLEST_ROOM))  # a server's word about its window may be wrong
         elif frame.room < SMALLEST_ROOM and turn.history and frame.room < _least(turn):
@@ -142,7 +143,7 @@ class PromptBuilder:
 
     def _assemble(self, basis: Basis, turn: Turn, exchanges: Sequence[ToolExchange] = ()) -> Prompt:
         frame, factor = basis.frame, basis.frame.factor
-        fitted = fit(turn, frame, self._count)
+        fitted = _with_starter(turn, fit(turn, frame, self._count), self._starter_tokens(turn))
         texts = tuple(_as_they_go(basis, fitted))
         system, history, running = _written(turn, fitted, texts, exchanges)
         tail = (text for section, text in texts if section.slot is Slot.TAIL)
@@ -166,7 +167,8 @@ class PromptBuilder:
             basis=basis,
         )
 
-    def _frame(self, written: Sequence[tuple[Section, str]], tool_tokens: int, total: int, factor: float) -> Frame:
+    def _frame(self, written: Sequence[tuple[Section, str]], more: int, total: int, factor: float) -> Frame:
+        """What stands around the history; `more` are tokens that go with every request besides sections."""
         cost = dict.fromkeys(Hold, 0)
         injected = []
         for section, text in written:
@@ -175,7 +177,7 @@ class PromptBuilder:
             if section.hold is Hold.INJECTED:
                 is_volatile = section.slot is Slot.TAIL
                 injected.append(Injected(name=section.name, text=text, tokens=tokens, is_volatile=is_volatile))
-        firm = cost[Hold.FIRM] + tool_tokens + _markers(written)
+        firm = cost[Hold.FIRM] + more + _markers(written)
         return Frame(
             firm=firm,
             examples=cost[Hold.EXAMPLE],
@@ -197,6 +199,9 @@ class PromptBuilder:
     def _cost(self, text: str) -> int:
         return self._count(text) + self._count(SEPARATOR)
 
+    def _starter_tokens(self, turn: Turn) -> int:
+        return Costs(turn=turn, count=self._count).row(turn.starter) if turn.starter else 0
+
     def _tool_tokens(self, tools: Sequence[ToolSpec]) -> int:
         return sum(self._count(str(tool.parameters) + tool.description) + MESSAGE_OVERHEAD_TOKENS for tool in tools)
 
@@ -209,6 +214,14 @@ class PromptBuilder:
         except Exception as error:
             log.warning("prompt.section_failed", section=section.name, error=repr(error))
         return None
+
+
+def _with_starter(turn: Turn, fitted: Fitted, tokens: int) -> Fitted:
+    """A thread's starter stands first, also when all that was said at its time is folded or left out (D16)."""
+    starter = turn.starter
+    if starter is None or any(row.id == starter.id for unit in fitted.units for row in unit):
+        return fitted
+    return replace(fitted, units=[(starter,), *fitted.units], tokens=fitted.tokens + tokens)
 
 
 def _least(turn: Turn) -> int:

@@ -238,6 +238,22 @@ def read_rows(tx: Tx, ids: Sequence[int]) -> list[WindowRow]:
     return [_window_row(row) for row in tx.execute(found.order_by(messages.c.position, messages.c.id))]
 
 
+_STARTER = select(*_COLUMNS).where(
+    messages.c.session_id == bindparam("session_id"),
+    messages.c.platform_message_id == bindparam("thread"),
+    messages.c.kind == MessageKind.SAID.value,
+    messages.c.text != "",
+    LIVE,
+    not_(messages.c.is_private),
+)
+
+
+def read_starter(tx: Tx, session_id: int, thread: str) -> WindowRow | None:
+    """What a thread was opened about, whatever has been folded since; `None` where that is unknown, gone or private."""
+    row = tx.execute(_STARTER, {"session_id": session_id, "thread": thread}).first() if thread else None
+    return _window_row(row) if row else None
+
+
 _WAITS = select(func.min(messages.c.position)).where(
     messages.c.session_id == bindparam("session_id"),
     or_(UNANSWERED, SENDING),

@@ -48,6 +48,7 @@ def make_inbound(
     attachments: tuple[Attachment, ...] = (),
     command: CommandCall | None = None,
     reply_handle: object | None = None,
+    is_starter: bool = False,
     sent_at: datetime = NOW,
 ) -> Inbound:
     """An inbound with sensible defaults: Alice says hello in a DM."""
@@ -64,6 +65,7 @@ def make_inbound(
         attachments=attachments,
         command=command,
         reply_handle=reply_handle,
+        is_starter=is_starter,
     )
 
 

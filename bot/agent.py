@@ -14,7 +14,17 @@ from typing import Any
 
 import structlog
 
-from bot.llm.model import Completion, Finish, Model, ModelRequest, TextDelta, ToolCall, ToolSpec
+from bot.llm.model import (
+    INTERRUPTED,
+    Attempt,
+    Completion,
+    Finish,
+    Model,
+    ModelRequest,
+    TextDelta,
+    ToolCall,
+    ToolSpec,
+)
 from bot.llm.stream import clean_reply, reply_filter
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.messages import ToolExchange
@@ -33,23 +43,37 @@ Show = Callable[[str], Awaitable[None]]
 
 
 @dataclass(slots=True)
+class Asked:
+    """One call of a turn: what its request fills, what was attempted in vain, and how it ended, if it has."""
+
+    usage: PromptUsage
+    attempts: list[Attempt] = field(default_factory=list)
+    completion: Completion | None = None
+    outcome: str = INTERRUPTED
+
+    def complete(self, completion: Completion) -> None:
+        """Note the answer to it."""
+        self.completion, self.outcome = completion, completion.finish.value
+
+
+@dataclass(slots=True)
 class Answer:
     """What came of a turn so far. Filled while it runs, so that an interrupted turn keeps what it had."""
 
     text: str = ""
     finish: Finish = Finish.INCOMPLETE
     exchanges: list[ToolExchange] = field(default_factory=list)
-    completions: list[Completion] = field(default_factory=list)
-    usages: list[PromptUsage] = field(default_factory=list)
-    """What the request of each completion filled."""
-    pending: PromptUsage | None = None
-    """What the newest request fills."""
+    calls: list[Asked] = field(default_factory=list)
 
-    def complete(self, completion: Completion) -> None:
-        """Note how the newest request ended."""
-        self.completions.append(completion)
-        if self.pending is not None:
-            self.usages.append(self.pending)
+    @property
+    def completions(self) -> list[Completion]:
+        """What was answered to the calls that ended well."""
+        return [call.completion for call in self.calls if call.completion is not None]
+
+    def fail(self, outcome: str) -> None:
+        """Note how the newest call failed, if one was under way."""
+        if self.calls and self.calls[-1].completion is None:
+            self.calls[-1].outcome = outcome
 
 
 class Agent:
@@ -76,7 +100,7 @@ class Agent:
             tools = tuple(tool.spec for tool in self.tools_for(turn)) if step < self._max_steps else ()
             if step:
                 prompt = self._builder.extend(prompt, answer.exchanges, tools=tools)
-            answer.pending = prompt.usage
+            answer.calls.append(Asked(prompt.usage))
             completion = await self._call(turn, prompt, tools, answer, show)
             if not completion.tool_calls or not tools:
                 answer.finish = completion.finish
@@ -106,14 +130,17 @@ class Agent:
         before = f"{answer.text}\n\n" if answer.text else ""
         names = _names_of_persona(turn)
         others = [name for name in turn.participants if name not in names]
-        visible, said = reply_filter(names, others), ""
+        visible, said, asked = reply_filter(names, others), "", answer.calls[-1]
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:
                 match event:
                     case TextDelta(text=text):
                         more = visible.feed(text)
+                    case Attempt():
+                        asked.attempts.append(event)
+                        continue
                     case Completion():
-                        answer.complete(event)
+                        asked.complete(event)
                         more = visible.flush()
                         if event.replaces_deltas:
                             # What was streamed turned out to be reasoning; only the whole text counts (L03).
@@ -134,7 +161,7 @@ class Agent:
     def _stopped_early(answer: Answer) -> Completion:
         """The filter saw the model speak for others or run in circles: what came before stands as the answer."""
         completion = Completion(text=answer.text, finish=Finish.STOP)
-        answer.complete(completion)
+        answer.calls[-1].complete(completion)
         return completion
 
     async def _run_tool(self, turn: Turn, call: ToolCall) -> str:

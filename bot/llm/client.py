@@ -18,7 +18,7 @@ from pydantic import SecretStr
 from bot.llm.answer import Answer, BrokenAnswer
 from bot.llm.catalogue import Catalogue
 from bot.llm.connection import CONNECT_SECONDS, FAULTS, Connection, read_fault, retry_after
-from bot.llm.model import Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
+from bot.llm.model import Attempt, Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
 from bot.llm.quirks import Quirk, Quirks, guess_for, quirk_for
 from bot.llm.refusals import Refusal, error_for
 from bot.llm.wire import ThinkingStyle, chat_body
@@ -84,6 +84,8 @@ class _Call:
     """New quirks: tried (one by guess), and shown by the answer. They are remembered once a request passed."""
     retries: int = 0
     has_shown: bool = False
+    started: float = 0.0
+    """When the newest attempt began, by the client's clock."""
     body: dict[str, Any] = field(default_factory=dict)
     short: Completion | None = None
     """The answer that had no room to be said (L18), should the attempt with more room fail."""
@@ -120,19 +122,26 @@ class OpenAIModel:
                         else:
                             completion = event
             except FAULTS as error:
-                refusal = call.provider.fault(error)
+                refusal, total_ms = call.provider.fault(error), self._ms_since(call.started)
                 if call.short is not None:
-                    yield call.short
+                    yield replace(call.short, usage=None)  # told before; that of this attempt is unknown
                 elif refusal.filtered and not call.has_shown:
                     yield Completion(text="", finish=Finish.FILTERED)
                 else:
                     await self._prepare_next(call, refusal, retry_after(error))
+                    yield Attempt(outcome=error_for(refusal, request.model).kind, total_ms=total_ms)
                     continue
                 return
             if not self._needs_room(call, completion):
                 await self._remember(call)
                 yield completion
                 return
+            yield Attempt(
+                outcome=completion.finish.value,
+                usage=completion.usage,
+                first_token_ms=completion.first_token_ms,
+                total_ms=completion.total_ms,
+            )
 
     async def list_models(self, provider: str) -> tuple[str, ...]:
         """The names of the models that a provider offers, as it says.
@@ -184,8 +193,8 @@ class OpenAIModel:
             room=min(REASONING_ROOM, self._catalogue.limits(request.model).context_window // 4),
         )
 
-    async def _attempt(self, call: _Call) -> AsyncGenerator[ModelEvent, None]:
-        started, first_token_ms = self._clock(), 0
+    async def _attempt(self, call: _Call) -> AsyncGenerator[TextDelta | Completion, None]:
+        call.started, first_token_ms = self._clock(), 0
         answer = Answer(hold=Quirk.THINKS_UNOPENED in call.quirks)
         call.body = chat_body(
             replace(call.request, parameters={**call.provider.parameters, **call.request.parameters}),
@@ -199,7 +208,7 @@ class OpenAIModel:
             async for chunk in chunks:
                 text = answer.take(chunk)
                 if answer.has_begun and not first_token_ms:
-                    first_token_ms = self._ms_since(started)
+                    first_token_ms = self._ms_since(call.started)
                 if text:
                     yield TextDelta(text=text)
         if text := answer.end():
@@ -207,7 +216,7 @@ class OpenAIModel:
         if not answer.has_begun and answer.finish is None:
             raise BrokenAnswer("the stream ended before the answer began")
         self._note_habits(call, answer)
-        yield answer.completion(first_token_ms=first_token_ms, total_ms=self._ms_since(started))
+        yield answer.completion(first_token_ms=first_token_ms, total_ms=self._ms_since(call.started))
 
     async def _chunks(self, call: _Call, answer: Answer) -> AsyncGenerator[object, None]:
         """The chunks of an answer, each in time: the first token, and after it every silence, has its limit."""

@@ -126,14 +126,29 @@ class Completion:
     """The deltas turned out to be reasoning too late (L03, once per model): `text` alone is the answer."""
 
 
-ModelEvent = TextDelta | Completion
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """A request of this call that brought no answer, so that another one follows; it may have to be paid as well.
+    `outcome` is a `Finish` or the kind of a `ModelError`.
+    """
+
+    outcome: str
+    usage: Usage | None = None
+    first_token_ms: int = 0
+    total_ms: int = 0
+
+
+INTERRUPTED = "interrupted"
+"""Outcome of a call whose answer nobody waited for."""
+
+ModelEvent = TextDelta | Attempt | Completion
 
 
 class Model(Protocol):
     """Something that answers requests. Closing the iterator early cancels the call on the wire."""
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
-        """Yield text as it comes and one `Completion` at the end.
+        """Yield text as it comes and one `Completion` at the end; before the text, what was attempted in vain.
 
         Raises:
             ModelError: a kind of it, when the call failed as a whole. Text already yielded must not count as an answer.

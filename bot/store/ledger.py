@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -46,6 +47,12 @@ def record_call(tx: Tx, call: CallRecord, now: datetime) -> None:
         "prefix_break": filled.prefix_break.value if filled and filled.prefix_break else None,
     }
     tx.execute(_INSERT_CALL, {**values, **usage, **prompt, "at": now})
+
+
+def record_calls(tx: Tx, calls: Iterable[CallRecord], now: datetime) -> None:
+    """Add calls to the ledger, in their order."""
+    for call in calls:
+        record_call(tx, call, now)
 
 
 def load_quirks(tx: Tx) -> list[LearnedQuirk]:

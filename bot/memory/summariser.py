@@ -13,7 +13,16 @@ from typing import TypeVar
 import structlog
 
 from bot.llm.directory import ModelDirectory
-from bot.llm.model import Completion, Finish, Model, ModelError, ModelRefused, ModelRequest
+from bot.llm.model import (
+    INTERRUPTED,
+    Attempt,
+    Completion,
+    Finish,
+    Model,
+    ModelError,
+    ModelRefused,
+    ModelRequest,
+)
 from bot.memory.delta import BadDelta
 from bot.settings import PlaceSettings, Settings, memory_cap
 from bot.store import ledger
@@ -130,16 +139,20 @@ class Summariser:
                 correction = done.text, str(error)
 
     async def _call(self, subject: Subject, request: ModelRequest) -> Completion:
-        outcome, done = "failed", None
+        outcome, done, attempts = INTERRUPTED, None, list[Attempt]()
         try:
             async for event in self._model.stream(request):
-                if isinstance(event, Completion):
+                if isinstance(event, Attempt):
+                    attempts.append(event)
+                elif isinstance(event, Completion):
                     outcome, done = event.finish.value, event
         except ModelError as error:
             outcome = error.kind
             raise
         finally:  # also of a call that failed or was cancelled something may have to be paid
-            await self._db.run(ledger.record_call, _record(subject, request.model, outcome, done), self._now())
+            records = [_record(subject, request.model, attempt.outcome, attempt) for attempt in attempts]
+            records.append(_record(subject, request.model, outcome, done))
+            await self._db.run(ledger.record_calls, records, self._now())
         if done is None:
             raise BadDelta("the model said nothing")
         return done
@@ -165,7 +178,7 @@ def problem_of(error: BadDelta | ModelError) -> str:
     return f"model-{error.kind}" if isinstance(error, ModelError) else str(error)[:500]
 
 
-def _record(subject: Subject, model: str, outcome: str, done: Completion | None) -> CallRecord:
+def _record(subject: Subject, model: str, outcome: str, done: Attempt | Completion | None) -> CallRecord:
     return CallRecord(
         purpose="summary",
         model=model,

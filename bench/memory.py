@@ -62,6 +62,7 @@ TIMED: tuple[tuple[Any, str], ...] = (
     (bot.memory.keeper, "fill_of"),
     (bot.memory.compaction, "take_snapshot"),
     (bot.memory.compaction, "summary_request"),
+    (bot.memory.compaction, "request_behind"),
     (bot.memory.compaction, "read_delta"),
     (bot.store.compactions, "commit"),
 )

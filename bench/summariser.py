@@ -19,7 +19,8 @@ EVENT = "Ann told a long story about somebody she knows, what that person had fo
 LONGEST_MERGED = 290
 
 _LINE = re.compile(r"^(\d+) · (.*)$", re.MULTILINE)
-_KEY = re.compile(r"\(((?!persona\))[^()\s]+:[^()\s]+)\)|· ([a-z]+:[^\s·]+) ·")
+_KEY = re.compile(r"\(([^()\s]+:[^()\s]+)\)")
+_INDEXED = re.compile(r"^(\d+) · (\d+) · (\S+) · ", re.MULTILINE)
 _NOTE = re.compile(r"^(\d+)\. (?:\[[^\]]*\] |\d{4}-\d\d-\d\d: )?(.*)$", re.MULTILINE)
 
 
@@ -51,26 +52,31 @@ class BenchModel:
 
 def sum_up(request: ModelRequest, bill: Bill) -> str:
     """Every code that is in the citable lines and not in the notes, and a new gist."""
-    asked = "\n".join(message.text for message in request.messages)
-    notes, _, lines = asked.rpartition("<transcript>")
+    asked = request.messages[-1].text
+    behind = "<lines>" in asked
+    notes = request.messages[0].text if behind else asked.partition("<transcript>")[0]
     known = set(CODE.findall(notes))
     facts = [
         {"who": who, "category": "other", "text": f"The code for box {box} is {code}.", "lines": [number]}
-        for number, who, box, code in _shown(lines)
+        for number, who, said in (_behind(request) if behind else _lines(asked))
+        for box, code in CODE.findall(said)
         if (box, code) not in known
     ]
-    held = bill.count(notes.rpartition("<notes>")[2]) if "<notes>" in notes else 0
-    first = next(_LINE.finditer(lines))
-    events = [] if held else [{"day": None, "text": text, "lines": [int(first[1])]} for text in _events(bill)]
+    events = [] if "<notes>" in asked else [{"day": None, "text": text, "lines": [1]} for text in _events(bill)]
     return json.dumps({"facts": facts, "events": events, "gist": _filled(FILLER, GIST_TOKENS, bill)})
 
 
-def _shown(lines: str) -> Iterator[tuple[int, str, str, str]]:
-    for number, said in _LINE.findall(lines):
+def _lines(asked: str) -> Iterator[tuple[int, str, str]]:
+    """Number, speaker and words of each line of a transcript."""
+    for number, said in _LINE.findall(asked.partition("<transcript>")[2]):
         who = _KEY.search(said)
-        for box, code in CODE.findall(said):
-            assert who is not None, said
-            yield int(number), who[1] or who[2], box, code
+        yield int(number), who[1] if who else "", said
+
+
+def _behind(request: ModelRequest) -> Iterator[tuple[int, str, str]]:
+    """The same, where the messages stand above and the lines only tell which ones."""
+    for number, back, who in _INDEXED.findall(request.messages[-1].text):
+        yield int(number), who, request.messages[-1 - int(back)].text
 
 
 def _events(bill: Bill) -> list[str]:

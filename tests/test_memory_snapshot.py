@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.memory.snapshot import MOST_KEPT_RATIO, cut_of
+from bot.memory.snapshot import MOST_KEPT_RATIO, cut_of, size_of
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.lines import group_history
 from bot.settings import Summary
 from bot.store.tables import MessageKind
@@ -24,7 +25,9 @@ def summary(**facts: Any) -> Summary:
 
 
 def row(position: int, tokens: int = 10, **facts: Any) -> WindowRow:
-    return make_row(f"m{position}", id=position, position=position, tokens=tokens, **facts)
+    """`tokens` are those that it takes in a prompt."""
+    words = tokens - MESSAGE_OVERHEAD_TOKENS
+    return make_row(f"m{position}", id=position, position=position, tokens=words, **facts)
 
 
 def said(position: int, author: str = "alice", tokens: int = 10, *, addressed: bool = True) -> WindowRow:
@@ -34,7 +37,8 @@ def said(position: int, author: str = "alice", tokens: int = 10, *, addressed: b
 def reply(position: int, tokens: int = 10) -> WindowRow:
     facts: dict[str, Any] = {"author_key": None, "author_name": "Mira", "addressed": False, "conversation_id": 1}
     where = {"id": 1_000 + position, "position": position}
-    return make_row("r", **where, tokens=tokens, kind=MessageKind.REPLY, persona_id="mira", **facts)
+    words = tokens - MESSAGE_OVERHEAD_TOKENS
+    return make_row("r", **where, tokens=words, kind=MessageKind.REPLY, persona_id="mira", **facts)
 
 
 def kept(rows: Sequence[WindowRow], window: int = WINDOW, before: int | None = None, **facts: Any) -> list[int]:
@@ -92,9 +96,9 @@ def test_what_is_kept_is_never_less_than_the_last_burst_and_beyond_that_within_i
     least = cut_of(units, summary(keep_recent=1), 1)
     assert cut <= least < len(units)
     beyond = units[cut:least]
-    tokens_kept = sum(row.tokens for unit in units[cut:] for row in unit)
+    tokens_kept = sum(map(size_of, units[cut:]))
     assert not beyond or tokens_kept <= WINDOW * MOST_KEPT_RATIO
-    folded_next = units[:cut][-1:] and sum(row.tokens for row in units[cut - 1])
+    folded_next = units[:cut][-1:] and size_of(units[cut - 1])
     messages_kept = sum(map(len, units[cut:]))
     if folded_next:
         is_full = tokens_kept + folded_next > WINDOW * MOST_KEPT_RATIO

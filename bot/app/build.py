@@ -41,6 +41,7 @@ from bot.memory.compaction import Compactor
 from bot.memory.consolidation import Consolidator
 from bot.memory.keeper import Keeper
 from bot.memory.notices import MemoryNotices
+from bot.memory.reuse import Reuse
 from bot.memory.summariser import Summariser
 from bot.news import NewsDesk
 from bot.opening import TurnOpener
@@ -231,6 +232,7 @@ def _build_keeper(core: Core, models: Models) -> Keeper:
         settings=core.settings,
         count=core.counter.count,
         now=core.now,
+        reuse=Reuse(models.prices.billed_price, core.settings.summary.reuse_prefix),
     )
     notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
     return Keeper(compactor, core.tasks, cached_price=models.prices.cached_price, tell_done=notices.tell_done)

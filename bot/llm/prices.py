@@ -26,11 +26,16 @@ class Prices:
 
     def cached_price(self, model: str) -> float | None:
         """Of a cached input token, 0 to 1 of an uncached one; `None` where nobody knows, or nothing is cached."""
+        billed = self.billed_price(model)
+        return AT_HOME if billed is None and model.partition("/")[0] in self.at_home else billed
+
+    def billed_price(self, model: str) -> float | None:
+        """The same as far as somebody bills it: `None` at home, unless the operator has stated a price."""
         provider = model.partition("/")[0]
         for key in (model, provider):
             if key in self.stated:
                 return self.stated[key]
-        return AT_HOME if provider in self.at_home else family_price(model)
+        return None if provider in self.at_home else family_price(model)
 
 
 def family_price(model: str) -> float | None:

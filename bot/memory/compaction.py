@@ -6,7 +6,7 @@ What fails changes nothing: every message stays where it was, and the reason is 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import takewhile
@@ -18,11 +18,11 @@ from bot.llm.model import ModelError, ModelRequest
 from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
 from bot.memory.items import Delta, Memory
-from bot.memory.request import LONGEST_LINE, Material, ground_of, summary_request
-from bot.memory.snapshot import Snapshot, take_snapshot
+from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, summary_request
+from bot.memory.reuse import Reuse, request_behind
+from bot.memory.snapshot import Snapshot, size_of, take_snapshot
 from bot.memory.summariser import Frame, Subject, Summariser, problem_of
 from bot.memory.triggers import LEAST_GAIN_TOKENS
-from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.settings import Settings
 from bot.store import compactions
 from bot.store.compactions import Attempt, CompactionRow, Outcome, Reading, Reason
@@ -31,8 +31,6 @@ from bot.store.window import WindowRow
 
 log = structlog.get_logger(__name__)
 
-LINE_TOKENS = 24
-"""What number, time, name and key of a transcript line take."""
 SHORTEST_LINE = 200
 """Characters that are read of any message, also by a model with a small window."""
 LEAST_GAIN_RATIO = 0.05
@@ -67,6 +65,7 @@ class Compactor:
     settings: Settings
     count: Callable[[str], int]
     now: Callable[[], datetime]
+    reuse: Reuse = field(default_factory=Reuse)
 
     async def compact(self, subject: Subject, reason: Reason, *, up_to: int, focus: str = "") -> Result:
         """Fold what stands between the watermark and what is kept, chunk by chunk where the backlog is long.
@@ -86,6 +85,8 @@ class Compactor:
             if result.outcome is not Outcome.DONE:
                 return result if is_first else total
             total = _sum(total, result)
+            if result.messages == len(snapshot.rows):
+                return total
 
     async def consolidate(self, subject: Subject, reason: Reason) -> None:
         """Make a memory that has outgrown its room shorter."""
@@ -112,7 +113,7 @@ class Compactor:
         counted = [summary.threshold - summary.keep_recent] if summary.threshold > summary.keep_recent else []
         if summary.trigger.type == "messages_to_refine" and summary.trigger.value:
             counted.append(int(summary.trigger.value))
-        is_enough = _tokens(rows) >= least or any(len(rows) >= messages for messages in counted)
+        is_enough = size_of(rows) >= least or any(len(rows) >= messages for messages in counted)
         return is_enough and not self._is_pausing(snapshot)
 
     def _is_pausing(self, snapshot: Snapshot) -> bool:
@@ -131,14 +132,12 @@ class Compactor:
             to_position=material.rows[-1].position,
             messages=len(material.rows),
             model=self.summariser.model_for(subject),
-            tokens_before=_tokens(material.rows),
+            tokens_before=size_of(material.rows),
             tokens_after=0,
             began_at=self.now(),
         )
         try:
-            delta = await self.summariser.ask(
-                subject, partial(self._request, material), partial(self._read, subject, material)
-            )
+            delta = await self._ask(subject, snapshot, material)
         except (BadDelta, ModelError) as error:
             log.warning("memory.not_compacted", session=subject.session.channel.session_key, problem=str(error))
             problem = problem_of(error)
@@ -147,6 +146,18 @@ class Compactor:
         return await self._commit(
             subject, replace(attempt, tokens_after=self._after(delta, material)), snapshot, material, delta
         )
+
+    async def _ask(self, subject: Subject, snapshot: Snapshot, material: Material) -> Delta:
+        """The delta, asked for behind the last request where that is cheaper, else in a prompt of its own."""
+        read, frame = partial(self._read, subject, material), self.summariser.frame(subject)
+        last = self.reuse.last_for(subject, snapshot, material, frame)
+        if last is not None:
+            behind = partial(request_behind, last, snapshot, material, self.settings.summary)
+            try:
+                return await self.summariser.ask(subject, behind, read)
+            except BadDelta as error:
+                self.reuse.fail(frame.model, str(error))
+        return await self.summariser.ask(subject, partial(self._request, material), read)
 
     async def _commit(
         self, subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material, delta: Delta
@@ -211,7 +222,7 @@ class Compactor:
         gist, most = self.count(delta.gist or ""), self.summariser.cap(subject) // 2
         if gist > most:
             raise BadDelta(f"the gist has {gist} tokens, {most} at most")
-        spared = _tokens(material.rows)
+        spared = size_of(material.rows)
         added = self._after(delta, material) - self._after(Delta(), material)
         if added >= spared:
             raise BadDelta(f"it is not smaller ({added} tokens) than what it takes the place of ({spared})")
@@ -226,11 +237,6 @@ def tokens_after(delta: Delta, memory: Memory, count: Callable[[str], int]) -> i
     gone = {retire.item for retire in delta.retires} | {add.replaces for add in delta.adds if add.replaces}
     left = sum(item.tokens for item in memory.items if item.id not in gone)
     return left + sum(count(add.item.text) for add in delta.adds) + count(delta.gist or memory.gist)
-
-
-def _tokens(rows: Iterable[WindowRow]) -> int:
-    """What messages take in a prompt."""
-    return sum(row.tokens + MESSAGE_OVERHEAD_TOKENS for row in rows)
 
 
 def _as_fits(units: Iterable[tuple[WindowRow, ...]], room: int, longest: int) -> tuple[WindowRow, ...]:

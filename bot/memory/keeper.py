@@ -8,9 +8,9 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from bot.memory.compaction import Compactor, Result
-from bot.memory.snapshot import EVERYTHING, cut_of
+from bot.memory.snapshot import EVERYTHING, cut_of, size_of
 from bot.memory.summariser import Subject
-from bot.memory.triggers import Fill, Usage, fill_of
+from bot.memory.triggers import Fill, Usage, fill_of, is_hard
 from bot.prompt.build import Prompt
 from bot.prompt.lines import group_history
 from bot.store.compactions import Outcome, Reason
@@ -43,7 +43,7 @@ class Keeper:
 
     def has_room(self, turn: Turn, prompt: Prompt) -> bool:
         """Whether a prompt stays below the hard limit."""
-        return self._fill(turn, prompt) is not Fill.HARD
+        return not is_hard(prompt.whole + turn.reserve, turn.window, turn.settings.values.summary)
 
     async def make_room(self, turn: Turn) -> bool:
         """Fold before the answer, within a time limit; whether that made room."""
@@ -56,6 +56,7 @@ class Keeper:
 
     def after_turn(self, turn: Turn, prompt: Prompt) -> None:
         """Over the soft limit, fold in the background."""
+        self._compactor.reuse.note(turn, prompt)
         if self._fill(turn, prompt) is not Fill.NORMAL and not self.is_running(turn.conversation_id):
             folding = self.fold(subject_of(turn), Reason.SOFT, up_to=EVERYTHING)
             self._tasks.spawn("compaction notice", self._tell(turn, folding))
@@ -114,7 +115,7 @@ def usage_of(turn: Turn, prompt: Prompt) -> Usage:
     """What a turn's prompt would fill if nothing were left out of it."""
     units = group_history(turn.history)
     cut = cut_of(units, turn.settings.values.summary, turn.window)
-    tokens = [sum(row.tokens for row in unit) for unit in units]
+    tokens = [*map(size_of, units)]
     asked = sum(row.addressed for unit in units for row in unit if row.kind is MessageKind.SAID)
     return Usage(
         window=turn.window,

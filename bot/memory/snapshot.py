@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.memory.items import Memory
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.lines import group_history
 from bot.settings import Summary
 from bot.store.compactions import CompactionRow, newest_compactions
@@ -81,6 +82,11 @@ def authors(rows: Iterable[WindowRow]) -> set[str]:
     return {row.author_key for row in rows if row.author_key and row.kind is MessageKind.SAID}
 
 
+def size_of(rows: Iterable[WindowRow]) -> int:
+    """Tokens that messages take in a prompt."""
+    return sum(row.tokens + MESSAGE_OVERHEAD_TOKENS for row in rows)
+
+
 def cut_of(units: Sequence[Sequence[WindowRow]], summary: Summary, window: int, *, before: int | None = None) -> int:
     """How many of the oldest units are folded: the newest stay until both `KEEP_RECENT` messages and `KEEP_TOKENS` are
     reached, within 30 % of the window, but always the last burst and what follows it. Nothing from the position
@@ -91,7 +97,7 @@ def cut_of(units: Sequence[Sequence[WindowRow]], summary: Summary, window: int, 
     must_keep = _last_burst(units)
     while cut:
         unit = units[cut - 1]
-        size = sum(row.tokens for row in unit)
+        size = size_of(unit)
         is_free = cut - 1 < must_keep
         if is_free and ((messages >= summary.keep_recent and tokens >= summary.keep_tokens) or tokens + size > most):
             break

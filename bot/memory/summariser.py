@@ -100,6 +100,11 @@ class Summariser:
         free = self._window_of(model) - self._output(model) - MARGIN_TOKENS
         return max(LEAST_ROOM_TOKENS, int(free / self._factor(model)))
 
+    def frame(self, subject: Subject) -> Frame:
+        """What a request about a conversation must keep to."""
+        model = self.model_for(subject)
+        return Frame(model=model, max_output_tokens=self._output(model))
+
     def _output(self, model: str) -> int:
         return min(self._settings.summary.max_tokens, self._window_of(model) // OUTPUT_SHARE)
 

@@ -56,11 +56,16 @@ def fill_of(usage: Usage, settings: Summary, *, cached_price: float | None) -> F
     """How full it is by the settings (SETTINGS.md, `SUMMARY__TRIGGER__*`, `HARD_RATIO`, `THRESHOLD`). `cached_price` is
     what a cached input token costs of an uncached one; `None` where that is unknown.
     """
-    if usage.ratio > settings.hard_ratio:
+    if is_hard(usage.used, usage.window, settings):
         return Fill.HARD
     if usage.was_dropped or (settings.threshold and usage.messages >= settings.threshold):
         return Fill.SOFT
     return Fill.SOFT if _is_reached(usage, settings, cached_price) else Fill.NORMAL
+
+
+def is_hard(used: int, window: int, settings: Summary) -> bool:
+    """Whether so much is used of a window that an answer must wait for room (`HARD_RATIO`)."""
+    return used / window > settings.hard_ratio
 
 
 def _is_reached(usage: Usage, settings: Summary, cached_price: float | None) -> bool:

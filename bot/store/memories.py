@@ -30,6 +30,7 @@ class Ground:
     conversation_id: int
     persona_id: str
     watermark: int
+    generation: int
 
 
 # Statements of the hot path are made once: building one costs more than running it.
@@ -48,6 +49,7 @@ _GROUND = select(
     conversations.c.id.label("conversation_id"),
     conversations.c.persona_id,
     conversations.c.watermark,
+    conversations.c.generation,
 ).where(conversations.c.id == bindparam("conversation_id"), conversations.c.closed_at.is_(None))
 
 _STILL_SAID = (

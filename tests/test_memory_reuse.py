@@ -1,0 +1,126 @@
+"""A summary asked for behind a conversation's last request, so that the provider's cache is used."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from bot.chat import InboundKind
+from bot.llm.model import ModelRequest, Role
+from bot.memory.reuse import MOST_FAILURES
+from bot.testing import ScriptedModel
+from tests.conftest import MakeApp
+from tests.talking import Chat, open_chat
+
+CACHED: dict[str, Any] = {
+    "providers": {"test": {"base_url": "http://127.0.0.1:9/v1", "context_window": 16_384, "cached_price": 0.1}},
+    "model_name": "test/gpt-4o",
+}
+ASKED_BEHIND = re.compile(r"^(\d+) · (\d+) · (\S+) · (.*)$", re.MULTILINE)
+
+
+def is_summary(request: ModelRequest) -> bool:
+    return any("<lines>" in message.text for message in request.messages[-3:])
+
+
+def lines_of(request: ModelRequest) -> list[tuple[int, int, str, str]]:
+    found = ASKED_BEHIND.findall(request.messages[-1].text)
+    return [(int(number), int(back), who, words) for number, back, who, words in found]
+
+
+def remembers_bob(request: ModelRequest) -> str:
+    found = [number for number, _, _, words in lines_of(request) if words.startswith("I am Bob")]
+    text = {"who": "fake:alice", "category": "name", "text": "Her name is Bob", "lines": found}
+    return json.dumps({"facts": [text] if found else [], "gist": "They got to know each other."})
+
+
+def answers(summary: Callable[[ModelRequest], str]) -> ScriptedModel:
+    own = json.dumps({"gist": "They talked, as a prompt of its own says."})
+    return ScriptedModel(lambda request: summary(request) if is_summary(request) else "ok", summaries=[own])
+
+
+async def fold(chat: Chat, turns: int = 14) -> ModelRequest | None:
+    """Talk, then take notes; what was asked for the summary behind the last request, if it was."""
+    for number in range(turns):
+        await chat.say(f"number {number} of many " + "word " * 60)
+    before = len(chat.model.requests)
+    await chat.say("/compact")
+    return chat.model.requests[before] if len(chat.model.requests) > before else None
+
+
+async def test_a_summary_is_asked_for_behind_the_request_that_the_provider_has_cached(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=answers(remembers_bob), **CACHED)
+    await chat.say("I am Bob")
+    asked = await fold(chat)
+    assert asked is not None
+    before = chat.model.requests[chat.model.requests.index(asked) - 1]
+    assert asked.messages[: len(before.messages)] == before.messages
+    assert (asked.model, asked.tools, asked.thinking) == (before.model, before.tools, before.thinking)
+    assert [message.role for message in asked.messages[-2:]] == [Role.ASSISTANT, Role.USER]
+    assert asked.json_schema is None
+    assert asked.parameters == {"tool_choice": "none"}
+    assert "no longer" in asked.messages[-1].text
+    await chat.say("what is my name?")
+    system = chat.model.requests[-1].messages[0].text
+    assert "Her name is Bob" in system
+    assert "They got to know each other." in system
+    assert not chat.model.summaries
+
+
+async def test_every_line_of_the_index_tells_where_its_message_stands(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=answers(remembers_bob), **CACHED)
+    asked = await fold(chat)
+    assert asked is not None
+    lines = lines_of(asked)
+    assert len(lines) > 5
+    assert [number for number, *_ in lines] == [*range(1, len(lines) + 1)]
+    for _, back, who, words in lines:
+        message = asked.messages[-1 - back]
+        assert message.text.startswith(words)
+        assert who == ("fake:alice" if message.role is Role.USER else "persona")
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"providers": {"test": {"base_url": "http://127.0.0.1:9/v1", "context_window": 16_384, "cached_price": 0.26}}},
+        {"providers": {"test": {"base_url": "http://127.0.0.1:9/v1", "context_window": 16_384}}},
+        {"summary": {"reuse_prefix": "off"}},
+        {"summary": {"model_mode": "custom", "model": "test/other"}},
+    ],
+    ids=["a dear cache", "no bill", "off", "another model"],
+)
+async def test_where_that_spares_nothing_a_summary_has_its_own_prompt(
+    make_app: MakeApp, settings: dict[str, Any]
+) -> None:
+    chat = await open_chat(make_app, model=answers(remembers_bob), **{**CACHED, **settings})
+    assert await fold(chat) is None
+    assert len(chat.model.summaries) == 1
+
+
+async def test_what_was_edited_since_is_not_read_from_the_cached_request(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=answers(remembers_bob), **CACHED)
+    await chat.say("I am Bob", message_id="bob")
+    for number in range(14):
+        await chat.say(f"number {number} " + "word " * 60)
+    await chat.say("I am Rob", message_id="bob", kind=InboundKind.EDIT)
+    assert await fold(chat, turns=0) is None
+    assert "I am Rob" in chat.model.summaries[0].messages[-1].text
+
+
+@pytest.mark.parametrize("bad", ["I would rather go on playing.", '{"gist": "They'])
+async def test_a_reply_there_that_cannot_be_used_is_asked_for_in_a_prompt_of_its_own(
+    make_app: MakeApp, bad: str
+) -> None:
+    chat = await open_chat(make_app, model=answers(lambda _request: bad), **CACHED)
+    for tried in range(MOST_FAILURES):
+        assert await fold(chat) is not None
+        assert len(chat.model.summaries) == tried + 1
+    assert await fold(chat) is None, "the model is not asked there again"
+    assert len(chat.model.summaries) == MOST_FAILURES + 1
+    await chat.say("and now?")
+    assert "as a prompt of its own says" in chat.model.requests[-1].messages[0].text

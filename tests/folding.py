@@ -181,47 +181,72 @@ def remembers_bob(request: ModelRequest) -> str:
 # --- A summariser that reads the transcript as well as one can
 
 _LINE = re.compile(r"^(\d+) · (\d{4}-\d\d-\d\d) \d\d:\d\d · (.+?) \((\S+)\): (.*)$", re.M)
-_NOTE = re.compile(r"^(\d+)\. \[(\w+), (?:(\w+), )?(?:(.+?) \((\S+)\))?.*?\] (.*)$", re.M)
-_PLACE = re.compile(r"(?:I live in|我住在) ?(\w+)")
-_PET = re.compile(r"(?:my pet is called|我的宠物叫) ?(\w+)")
-_EVENT = re.compile(r"(?:we went to the|我们去了) ?(\w+)")
-_OPEN = re.compile(r"(?:I will bring the|我会带) ?(\w+)")
-_DONE = re.compile(r"(?:I brought the|我带了) ?(\w+)")
-_AGREED = re.compile(r"(?:let us meet at the|我们在) ?(\w+?)(?:见面|$|[ .,])")
+_NOTE = re.compile(r"^(\d+)\. \[(.*?)\] (.*)$", re.M)
+_PLANTS = {
+    "place": re.compile(r"(?:I live in|我住在) ?(\w+)"),
+    "pet": re.compile(r"(?:my pet is called|我的宠物叫) ?(\w+)"),
+    "event": re.compile(r"(?:we went to the|我们去了) ?(\w+)"),
+    "todo": re.compile(r"(?:I will bring the|我会带) ?(\w+)"),
+    "meet": re.compile(r"(?:let us meet at the|我们约在) ?(\w+)"),
+}
+SAID = {
+    "en": {
+        "place": "by the way, I live in {}",
+        "pet": "my pet is called {}",
+        "event": "today we went to the {}",
+        "todo": "I will bring the {}",
+        "meet": "fine, let us meet at the {}",
+    },
+    "zh": {
+        "place": "顺便说一下，我住在{}",
+        "pet": "我的宠物叫{}",
+        "event": "今天我们去了{}",
+        "todo": "我会带{}",
+        "meet": "好的，我们约在{}",
+    },
+}
+"""How people say what `ideal` understands."""
 
 
 def ideal(request: ModelRequest) -> str:
-    """What a summariser without faults returns: facts, events, agreements and open items as these patterns say them."""
+    """What a summariser without faults returns: what `SAID` says, by whom; notes whose source says so no longer go."""
     text = transcript(request)
     if "outgrown" in request.messages[0].text:
         return _merge_all(text)
-    notes = [match.groups() for match in _NOTE.finditer(text.partition("<transcript>")[0])]
-    reply: dict[str, list[Any]] = {"facts": [], "events": [], "agreed": [], "open": [], "retire": []}
-    for number, day, name, key, said in _LINE.findall(text):
-        line = int(number)
-        if key == "persona":
-            continue
-        if found := _PLACE.search(said):
-            old = next((int(note[0]) for note in notes if note[2] == "place" and note[4] == key), None)
-            reply["facts"] = [one for one in reply["facts"] if (one["who"], one["category"]) != (key, "place")]
-            reply["facts"].append(fact(key, f"{name} place={found[1]}", line, item=old, category="place"))
-        if found := _PET.search(said):
-            reply["facts"].append(fact(key, f"{name} pet={found[1]}", line))
-        if found := _EVENT.search(said):
-            reply["events"].append({"day": day, "text": f"event={found[1]} told by {name}", "lines": [line]})
-        if found := _AGREED.search(said):
-            reply["agreed"].append({"who": [key], "text": f"meet={found[1]}", "lines": [line]})
-        if found := _OPEN.search(said):
-            todo = {"who": key, "due": None, "state": "open", "text": f"{name} todo={found[1]}", "lines": [line]}
-            reply["open"].append(todo)
-        if found := _DONE.search(said):
-            wanted = f"{name} todo={found[1]}"
-            old = next((int(note[0]) for note in notes if note[5] == wanted), None)
-            if old is None:
-                reply["open"] = [one for one in reply["open"] if one["text"] != wanted]
-            else:
-                reply["retire"].append({"item": old, "lines": [line]})
+    notes, _, said = text.partition("<transcript>")
+    places: dict[str, int] = {}
+    retire = []
+    for number, what, note in _NOTE.findall(notes):
+        if what.startswith("fact, place"):
+            places[what.partition("(")[2].partition(")")[0]] = int(number)
+        values = re.findall(r"\w+=(\w+)", note)
+        if "check it" in what and any(value not in said for value in values):
+            retire.append({"item": int(number), "lines": [1]})
+    reply: dict[str, list[Any]] = {"facts": [], "events": [], "agreed": [], "open": [], "retire": retire}
+    for number, day, name, key, line in _LINE.findall(said):
+        for kind, pattern in _PLANTS.items():
+            if (found := pattern.search(line)) and key != "persona":
+                _note_down(reply, kind, found[1], (int(number), day, name, key), places.get(key))
     return json.dumps({**reply, "gist": "They talk."}, ensure_ascii=False)
+
+
+def _note_down(
+    reply: dict[str, list[Any]], kind: str, value: str, where: tuple[int, str, str, str], place: int | None
+) -> None:
+    line, day, name, key = where
+    text, lines = f"{name} {kind}={value}", [line]
+    match kind:
+        case "place":
+            reply["facts"] = [one for one in reply["facts"] if (one["who"], one["category"]) != (key, "place")]
+            reply["facts"].append(fact(key, text, line, item=place, category="place"))
+        case "pet":
+            reply["facts"].append(fact(key, text, line))
+        case "event":
+            reply["events"].append({"day": day, "text": text, "lines": lines})
+        case "todo":
+            reply["open"].append({"who": key, "due": None, "state": "open", "text": text, "lines": lines})
+        case "meet":
+            reply["agreed"].append({"who": [key], "text": text, "lines": lines})
 
 
 def _merge_all(text: str) -> str:
@@ -229,6 +254,6 @@ def _merge_all(text: str) -> str:
     merged = []
     for group in re.split(r"^## .*$", text, flags=re.M)[1:]:
         notes = re.findall(r"^(\d+)\. (.*)$", group, re.M)
-        values = dict.fromkeys(value for _, note in notes for value in re.findall(r"\w+=[\w/]+", note))
+        values = dict.fromkeys(value for _, note in notes for value in re.findall(r"\w+=\w+", note))
         merged.append({"items": [int(number) for number, _ in notes], "text": " ".join(values) or "much happened"})
     return json.dumps({"merged": merged}, ensure_ascii=False)

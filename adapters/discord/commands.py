@@ -32,8 +32,10 @@ GUILDS_TO_CLEAR = 50
 LONGEST_PAUSE_SECONDS = 300.0
 """Between two attempts to register; the pauses double up to this."""
 
-SUBCOMMAND, GROUP, STRING, INTEGER = 1, 2, 3, 4
+SUBCOMMAND, GROUP, STRING, INTEGER, BOOLEAN = 1, 2, 3, 4, 5
 """Discord's types of command option."""
+TYPES = {OptionKind.INTEGER: INTEGER, OptionKind.SWITCH: BOOLEAN}
+"""Those of our kinds that are no text."""
 IN_GUILDS, IN_BOT_DM = 0, 1
 """Discord's contexts; a DM between two people, where we cannot read, is not among them."""
 
@@ -106,7 +108,7 @@ def _required_first(options: Sequence[OptionSpec]) -> list[OptionSpec]:
 def _option(menu: CommandMenu, option: OptionSpec) -> dict[str, Any]:
     names = {locale: menu.names.of_option(option.name, locale)[0] for locale in menu.locales}
     node = _described(menu, option.name, names, f"option-{option.name}")
-    node |= {"type": INTEGER if option.kind is OptionKind.INTEGER else STRING, "required": option.required}
+    node |= {"type": TYPES.get(option.kind, STRING), "required": option.required}
     if option.choices:
         node["choices"] = [{"name": choice, "value": choice} for choice in option.choices[:CHOICES]]
     elif option.completes:

@@ -56,14 +56,18 @@ class _Progress:
     is_retry: bool = False
     was_folded: bool = False
     """Whether old messages were to move into memory before the answer."""
-    failure: str | None = None
-    """How the last model call failed, for the ledger."""
 
     @property
     def is_begun(self) -> bool:
         """Whether the reply has its row, or will have it at once; a fault of the database may pass."""
         begun = self.begun
         return begun is not None and not (begun.done() and (begun.cancelled() or begun.exception()))
+
+    def take_calls(self) -> list[CallRecord]:
+        """What the ledger keeps of the calls, once: whoever is cancelled while storing them has stored them."""
+        records = list(call_records(self.turn, self.answer))
+        self.answer.calls = []
+        return records
 
     async def reply_id(self) -> int | None:
         """The reply's row; `None` while nothing has been shown."""
@@ -115,10 +119,11 @@ class TurnRunner:
             await self._end_interrupted(progress, stream, interrupted.why)
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
-            progress.failure = error.kind
+            progress.answer.fail(error.kind)
             await self._fail(progress, stream, error.kind)
         except Exception as error:
             log.error("turn.broken", session=turn.session.channel.session_key, exc_info=error)
+            progress.answer.fail(ModelError.kind)
             await self._fail(progress, stream, ModelError.kind)
         else:
             await self._finish(progress, stream, prompt)
@@ -129,8 +134,8 @@ class TurnRunner:
         """
         may_be_seen = await stream.discard()
         reply_id = await progress.reply_id()
-        if reply_id is not None and not may_be_seen:
-            await self.db.run(replies.take_back, reply_id)
+        taken_back = None if may_be_seen else reply_id
+        await self.db.run(_store_unshown, None, taken_back, progress.take_calls(), self.now())
 
     async def turn_away(self, request: TurnRequest) -> None:
         """Take back the sign that an answer to a command is coming (D10)."""
@@ -202,6 +207,7 @@ class TurnRunner:
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             progress.is_retry = True
+            progress.answer.fail(error.kind)
             is_lesson = bool(error.given) and not turn.images and not progress.answer.exchanges
             if error.given and is_lesson:
                 self.tokens.learn(turn.model, prompt.counted, error.given)
@@ -268,18 +274,19 @@ class TurnRunner:
             await self._settle(progress, parts, cut=True)
             return
         await stream.discard()
-        if why in (Interruption.STOP, Interruption.RESET):
-            # Nobody waits for this burst any more; it must not be answered after a restart.
-            await self.db.run(replies.close_burst, _new_reply(progress.turn, MessageKind.NOTICE), self.now())
+        # After these nobody waits for this burst any more; it must not be answered after a restart.
+        is_closed = why in (Interruption.STOP, Interruption.RESET)
+        closed = _new_reply(progress.turn, MessageKind.NOTICE) if is_closed else None
+        await self.db.run(_store_unshown, closed, None, progress.take_calls(), self.now())
 
     async def _settle(self, progress: _Progress, parts: tuple[SentPart, ...], *, cut: bool = False) -> None:
         progress.control.is_settling = True
         text = progress.answer.text if progress.kind is MessageKind.REPLY else ""
         rounds = tuple(self._tool_round(exchange) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
-        calls = list(call_records(progress.turn, progress.answer, progress.failure))
         new = _new_reply(progress.turn, progress.kind)
-        await self.db.run(_store_settled, await progress.reply_id(), new, settled, calls, self.now())
+        reply_id = await progress.reply_id()
+        await self.db.run(_store_settled, reply_id, new, settled, progress.take_calls(), self.now())
 
     def _tool_round(self, exchange: ToolExchange) -> ToolRound:
         pairs = tuple(zip(exchange.calls, exchange.results, strict=True))
@@ -297,8 +304,8 @@ class TurnRunner:
 
 def _smaller_budget(progress: _Progress, error: ContextTooLong) -> int:
     """What the prompt of the one retry may fill, tool rounds included: less than was too much."""
-    turn, refused = progress.turn, progress.answer.pending
-    filled = refused.used - refused.max_tokens if refused else turn.budget
+    turn, refused = progress.turn, progress.answer.calls[-1].usage
+    filled = refused.used - refused.max_tokens
     room = min(turn.budget, filled, turn.budget if error.limit is None else error.limit - turn.reserve)
     return int(room * RETRY_BUDGET_RATIO)
 
@@ -324,5 +331,14 @@ def _store_settled(
     if reply_id is None:
         reply_id = replies.begin_reply(tx, new, now)
     replies.settle_reply(tx, reply_id, settled, now)
-    for call in calls:
-        ledger.record_call(tx, call, now)
+    ledger.record_calls(tx, calls, now)
+
+
+def _store_unshown(
+    tx: Tx, closed: NewReply | None, taken_back: int | None, calls: list[CallRecord], now: datetime
+) -> None:
+    if closed is not None:
+        replies.close_burst(tx, closed, now)
+    if taken_back is not None:
+        replies.take_back(tx, taken_back)
+    ledger.record_calls(tx, calls, now)

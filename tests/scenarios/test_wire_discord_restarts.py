@@ -10,7 +10,7 @@ from pathlib import Path
 import discord
 import pytest
 
-from tests.emulators.openai.script import Say, Stream, Wait, chunk
+from tests.emulators.openai.script import Request, Say, Stream, Wait, chunk, text_of
 from tests.scenarios.bot_process import running_bot
 from tests.scenarios.discord_lab import KEY, DiscordLab, Spot, discord_lab, echo, halting
 
@@ -50,6 +50,41 @@ async def test_a_strangers_conversation_survives_a_restart(lab: DiscordLab) -> N
     assert [request.status for request in registered] == [0, 200], "until it works, and never again"
     assert KEY not in bot.output
     assert lab.discord.token not in bot.output
+
+
+async def test_D16_a_long_thread_knows_what_it_was_opened_about_also_after_a_summary_and_a_restart(
+    lab: DiscordLab,
+) -> None:
+    spot, opened = lab.spot("plans"), "Alice: Please plan a picnic for 6"
+    starter = await lab.alice.send(spot.channel, "Please plan a picnic for 6")
+    thread = Spot(lab, lab.discord.world.start_thread(spot.channel, "picnic", lab.bob, starter=starter))
+    reply = await lab.alice.send(thread.channel, "bring cake")
+    prompts: list[list[str]] = []
+
+    def answer(request: Request) -> Say:
+        if "<transcript>" in request.last_user:
+            return Say(text='{"gist": "They talked about cake."}')
+        prompts.append([text_of(message) for message in request.messages])
+        return Say(text=f"answer {len(prompts)}")
+
+    lab.model.script = answer
+    keep = {"SUMMARY__KEEP_RECENT": "4", "SUMMARY__KEEP_TOKENS": "100", "NOTICES": "off"}
+    small = {"CONTEXT_TOKENS": "3000", "MAX_OUTPUT_TOKENS": "200", **keep}
+    async with lab.running(**small) as bot:
+        await thread.ask(lab.bob, "which one?", reply_to=reply)
+        await thread.says("answer 1")
+        for number in range(2, 14):
+            await thread.ask(lab.bob, f"number {number} " + "word " * 200)
+            await thread.says(f"answer {number}")
+        assert await bot.stop() == 0
+    async with lab.running(**small) as bot:
+        await thread.ask(lab.bob, "what was this about?")
+        await thread.says("answer 14")
+        assert await bot.stop() == 0
+    assert [prompt[1] for prompt in prompts] == [opened] * 14
+    assert [prompt.count(opened) for prompt in prompts] == [1] * 14
+    assert "They talked about cake." in prompts[-1][0]
+    assert "number 2 " not in str(prompts[-1])
 
 
 async def test_S13_sigterm_closes_two_streaming_answers_and_ends_cleanly(lab: DiscordLab) -> None:

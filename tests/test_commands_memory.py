@@ -189,6 +189,16 @@ async def test_whoever_wrote_something_down_may_change_it(make_app: MakeApp) -> 
     assert "Forgotten" in await chat.ask("/memory forget 1", author=BOB, channel=GROUP)
 
 
+async def test_nobody_fills_a_memory_that_is_everybodys(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, **SMALL)
+    for number in range(20):
+        assert "Written" in await chat.ask(f"/memory add event number {number}", channel=GROUP)
+    assert "written down 20 items here" in await chat.ask("/memory add event one more", channel=GROUP)
+    assert "Written" in await chat.ask("/memory add event mine", author=BOB, channel=GROUP)
+    chat.adapter.managers.add("alice")
+    assert "Written" in await chat.ask("/memory add event one more", channel=GROUP)
+
+
 async def test_two_people_of_one_name_are_told_apart(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, **SMALL)
     chat.adapter.managers.add("alice")

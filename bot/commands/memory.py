@@ -22,6 +22,8 @@ from bot.store.database import Tx
 from bot.store.people import wants_privacy
 from bot.store.sessions import find_session
 
+MOST_BY_HAND = 20
+"""Items that somebody may write down where others talk, too: a memory has room for few, and it is everybody's."""
 OFFERED_CHARS = 90
 """Of an item in completion; Discord takes 100."""
 
@@ -52,9 +54,14 @@ async def add_item(call: Call, desk: Desk) -> Outbound:
     """`/memory add KIND TEXT [-w who] [-d day]`: what nobody can say for others but an administrator."""
     kind = KINDS[call.options["kind"]]
     new = await _new_item(kind, call, desk)
-    concerns_others = kind is ItemKind.CONSENSUS or new.subject not in (None, call.inbound.author.key)
-    if concerns_others and not await desk.may_manage(call):
-        raise UserError("memory-not-yours")
+    author = call.inbound.author.key
+    written = await desk.db.read(archive.count_by, call.conversation_id, author)
+    if kind is ItemKind.CONSENSUS or new.subject not in (None, author):
+        refusal = "memory-not-yours"
+    else:
+        refusal = "memory-enough" if written >= MOST_BY_HAND else ""
+    if refusal and not await desk.may_manage(call):
+        raise UserError(refusal, most=MOST_BY_HAND)
     number = await desk.db.run(_add, new, call, desk)
     return desk.say("memory-added", call, item=str(number), text=new.text)
 

@@ -12,7 +12,7 @@ from bot.memory.items import Item
 from bot.store.compactions import Outcome, Reason
 from bot.store.database import Tx
 from bot.store.memories import read_memory
-from bot.store.memory_tables import compactions, memory_items, memory_sources
+from bot.store.memory_tables import LIVE_ITEM, compactions, memory_items, memory_sources
 from bot.store.tables import MessageKind, messages, sent_parts
 from bot.store.window import LIVE, SAID_OR_HEARD, SHOWN
 
@@ -144,6 +144,12 @@ def find_item(tx: Tx, conversation_id: int, item_id: int) -> Kept | None:
         return None
     made_by = tx.execute(select(memory_items.c.made_by).where(memory_items.c.id == item_id)).scalar_one()
     return Kept(item=item, made_by=made_by)
+
+
+def count_by(tx: Tx, conversation_id: int, author_key: str) -> int:
+    """How many live items somebody wrote down by hand."""
+    mine = (memory_items.c.conversation_id == conversation_id, memory_items.c.made_by == author_key, LIVE_ITEM)
+    return int(tx.execute(select(func.count()).select_from(memory_items).where(*mine)).scalar_one())
 
 
 def read_people(tx: Tx, session_id: int, conversation_id: int) -> dict[str, str]:

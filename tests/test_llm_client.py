@@ -221,7 +221,7 @@ async def test_a_server_that_is_not_there_is_unreachable() -> None:
         {"test": Provider(name="test", base_url=gone)}, Quirks(), Catalogue(), sleep=lambda _: asyncio.sleep(0)
     )
     with pytest.raises(ModelUnreachable, match="no connection to http://127"):
-        await anext(model.stream(asks()))
+        [event async for event in model.stream(asks())]
     await model.close()
 
 
@@ -235,7 +235,7 @@ async def test_something_else_than_a_web_server_is_a_model_error() -> None:
         provider = Provider(name="test", base_url=f"http://127.0.0.1:{port}/v1")
         model = OpenAIModel({"test": provider}, Quirks(), Catalogue(), sleep=lambda _: asyncio.sleep(0))
         with pytest.raises(ModelError):
-            await anext(model.stream(asks()))
+            [event async for event in model.stream(asks())]
         await model.close()
 
 

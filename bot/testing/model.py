@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from bot.llm.model import (
+    Attempt,
     Completion,
     Finish,
     ModelError,
@@ -31,6 +32,8 @@ class Reply:
     hold: asyncio.Event | None = None
     error: ModelError | None = None
     """Raised after the text was streamed."""
+    attempts: tuple[Attempt, ...] = ()
+    """What was asked in vain before."""
 
 
 Script = Callable[[ModelRequest], Reply | str]
@@ -61,6 +64,8 @@ class ScriptedModel:
         reply = (self._script if request.json_schema is None else self._summary)(request)
         if isinstance(reply, str):
             reply = Reply(text=reply)
+        for attempt in reply.attempts:
+            yield attempt
         try:
             for index, word in enumerate(_words(reply.text)):
                 yield TextDelta(text=word)

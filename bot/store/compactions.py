@@ -8,7 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Row, insert, select, update
+from sqlalchemy import Row, bindparam, insert, select, update
 
 from bot.memory.items import Delta, Memory
 from bot.store.database import Tx
@@ -161,20 +161,23 @@ def record_attempt(
         "began_at": attempt.began_at,
         "ended_at": now,
     }
-    made = tx.execute(insert(compactions).values(values)).inserted_primary_key
+    made = tx.execute(insert(compactions), values).inserted_primary_key
     assert made is not None
     return int(made[0])
 
 
+_NEWEST = (
+    select(compactions)
+    .where(compactions.c.conversation_id == bindparam("conversation_id"))
+    .order_by(compactions.c.id.desc())
+    .limit(bindparam("limit"))
+    .offset(bindparam("offset"))
+)
+
+
 def newest_compactions(tx: Tx, conversation_id: int, limit: int, offset: int = 0) -> list[CompactionRow]:
     """The newest attempts first, also those that failed."""
-    rows = tx.execute(
-        select(compactions)
-        .where(compactions.c.conversation_id == conversation_id)
-        .order_by(compactions.c.id.desc())
-        .limit(limit)
-        .offset(offset)
-    )
+    rows = tx.execute(_NEWEST, {"conversation_id": conversation_id, "limit": limit, "offset": offset})
     return [_compaction(row) for row in rows]
 
 

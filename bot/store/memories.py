@@ -70,6 +70,18 @@ _PLACE = (
 )
 
 
+_FIRST_SAID = select(func.min(messages.c.sent_at)).where(messages.c.id.in_(bindparam("sources", expanding=True)))
+_STALE = (
+    select(memory_items.c.id, memory_sources.c.message_id)
+    .join(memory_sources, memory_items.c.id == memory_sources.c.item_id)
+    .join(messages, messages.c.id == memory_sources.c.message_id)
+    .where(
+        memory_items.c.conversation_id == bindparam("conversation_id"), memory_items.c.stale, LIVE_ITEM, *_STILL_SAID
+    )
+    .order_by(memory_items.c.id, memory_sources.c.message_id)
+)
+
+
 def read_memory(tx: Tx, conversation_id: int, *, with_sources: bool = True) -> Memory:
     """What a conversation remembers now. A prompt needs no sources, and an old memory has thousands."""
     rows = tx.execute(_LIVE, {"conversation_id": conversation_id}).all()
@@ -151,21 +163,20 @@ def _insert(tx: Tx, ground: Ground, values: dict[str, Any], made_by: str, now: d
         "made_by": made_by,
         "made_at": now,
     }
-    made = tx.execute(insert(memory_items).values({**shared, **values})).inserted_primary_key
+    made = tx.execute(insert(memory_items), {**shared, **values}).inserted_primary_key
     assert made is not None
     return int(made[0])
 
 
 def first_said(tx: Tx, sources: Iterable[int]) -> datetime | None:
     """When the oldest of these messages was sent."""
-    found = select(func.min(messages.c.sent_at)).where(messages.c.id.in_(tuple(sources)))
-    return tx.execute(found).scalar()
+    return tx.execute(_FIRST_SAID, {"sources": tuple(sources)}).scalar()
 
 
 def retire(tx: Tx, which: Sequence[Any], by: str, now: datetime, *, valid_to: datetime | None = None) -> int:
     """Let live items hold no longer; how many there were."""
     values = {"retired_by": by, "retired_at": now, "valid_to": valid_to or now}
-    return tx.execute(update(memory_items).where(*which, LIVE_ITEM).values(values)).rowcount
+    return tx.execute(update(memory_items).where(*which, LIVE_ITEM), values).rowcount
 
 
 def retire_item(tx: Tx, conversation_id: int, item_id: int, by: str, now: datetime) -> bool:
@@ -229,20 +240,14 @@ def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
 
 def mark_checked(tx: Tx, items: Sequence[int]) -> None:
     """Stale items were looked at again: what is left of them holds."""
-    tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=False))
+    if items:
+        tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=False))
 
 
 def stale_sources(tx: Tx, conversation_id: int) -> dict[int, tuple[int, ...]]:
     """The stale items, oldest first, each with the messages that it goes back to and that still are said."""
-    found = (
-        select(memory_items.c.id, memory_sources.c.message_id)
-        .join(memory_sources, memory_items.c.id == memory_sources.c.item_id)
-        .join(messages, messages.c.id == memory_sources.c.message_id)
-        .where(memory_items.c.conversation_id == conversation_id, memory_items.c.stale, LIVE_ITEM, *_STILL_SAID)
-        .order_by(memory_items.c.id, memory_sources.c.message_id)
-    )
     sources: dict[int, tuple[int, ...]] = {}
-    for item_id, message_id in tx.execute(found):
+    for item_id, message_id in tx.execute(_STALE, {"conversation_id": conversation_id}):
         sources[item_id] = (*sources.get(item_id, ()), message_id)
     return sources
 

@@ -232,6 +232,8 @@ def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
 
 def read_rows(tx: Tx, ids: Sequence[int]) -> list[WindowRow]:
     """Some messages by id, in order, as they stand now, without what is gone or was said in privacy."""
+    if not ids:
+        return []
     found = select(*_COLUMNS).where(
         messages.c.id.in_(tuple(ids)), messages.c.text != "", LIVE, SHOWN, not_(messages.c.is_private)
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,16 +12,17 @@ from sqlalchemy import insert, select, update
 
 from bot.app import App
 from bot.app.clock import build_sweeper
+from bot.chat import ChannelRef
 from bot.llm.model import ModelRequest
-from bot.memory.sweeper import Sweeper, leave_alone
+from bot.memory.sweeper import AT_ONCE, Sweeper, leave_alone
 from bot.store.compactions import Outcome, Reason, newest_compactions
 from bot.store.database import Tx
 from bot.store.tables import conversations, listenings, messages, sessions
-from bot.testing import NOW, Reply, ScriptedModel
+from bot.testing import NOW, Reply, ScriptedModel, make_channel
 from tests.conftest import MakeApp
 from tests.remembering import noting, talk
 from tests.stories import Story
-from tests.talking import DM, GROUP, Chat, open_chat
+from tests.talking import Chat, open_chat
 from tests.test_store_plans import A_WALK, plan_of, steps_of
 
 IDLE = 240
@@ -56,6 +58,13 @@ async def outcomes(chat: Chat) -> list[tuple[Reason, Outcome]]:
     """How the attempts ended, the newest first."""
     rows = await chat.app.core.db.read(newest_compactions, 1, 20)
     return [(row.reason, row.outcome) for row in rows if row.messages]
+
+
+def quieten(tx: Tx, channel: ChannelRef, since: datetime) -> None:
+    """Let nobody have spoken in a channel since then."""
+    tx.execute(
+        update(sessions).where(sessions.c.key == channel.session_key).values(last_human_at=since, sweep_from=since)
+    )
 
 
 def nothing(_request: ModelRequest) -> Reply:
@@ -137,15 +146,31 @@ async def test_after_a_failure_it_waits_for_the_pause_and_tries_again(make_app: 
 
 
 async def test_the_longest_quiet_come_first_and_few_at_once(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app, model=ScriptedModel(summaries=noting("Her name is Bob")), **QUIET)
-    for channel in (DM, GROUP):
+    may_end = asyncio.Event()
+
+    def held(request: ModelRequest) -> Reply:
+        return Reply(text=noting("Her name is Bob")(request), hold=may_end)
+
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=held), **QUIET)
+    channels = [make_channel(thread=name) for name in ("one", "two", "three")]
+    db = chat.app.core.db
+    for hours, channel in enumerate(channels):
         await talk(chat, ENOUGH, channel=channel)
-    ago = update(sessions).where(sessions.c.key == GROUP.session_key)
-    hour = NOW - timedelta(hours=1)
-    await chat.app.core.db.run(lambda tx: tx.execute(ago.values(last_human_at=hour, sweep_from=hour)))
-    verdicts = await chat.app.core.db.read(sweeper_of(chat.app).look, LATER)
-    assert [verdict.quiet.session.channel.session_key for verdict in verdicts] == [GROUP.session_key, DM.session_key]
-    assert await sweep(chat, LATER) == 2
+        await db.run(quieten, channel, NOW - timedelta(hours=hours))
+    verdicts = await db.read(sweeper_of(chat.app).look, LATER)
+    assert [verdict.quiet.session.channel for verdict in verdicts] == channels[::-1]
+    sweeping = asyncio.ensure_future(sweeper_of(chat.app).sweep(LATER))
+    async with asyncio.timeout(10):
+        while len(chat.model.summaries) < AT_ONCE:
+            chat.model.asked.clear()
+            await chat.model.asked.wait()
+    await db.run(lambda tx: None)  # whoever else wanted to begin would have by now
+    await db.read(lambda tx: None)
+    assert len(chat.model.summaries) == AT_ONCE
+    may_end.set()
+    assert await sweeping == len(channels)
+    await chat.settled()
+    assert len(chat.model.summaries) == len(channels)
 
 
 def add_sessions(tx: Tx, first: int, count: int, *, sweep_from: datetime | None) -> None:

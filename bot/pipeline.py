@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -36,11 +36,13 @@ from bot.news import News, NewsDesk
 from bot.opening import persona_id_for
 from bot.overrides import SessionSettings
 from bot.quota import Admission, Quota
-from bot.store import conversations, messages, reposts, sessions
+from bot.reposts import RecentReposts
+from bot.store import conversations, messages, sessions
 from bot.store.database import Database, Tx
 from bot.store.messages import Known, NewMessage
 from bot.store.people import wants_privacy
 from bot.store.quotes import without_private_files
+from bot.store.reposts import Original
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
 
@@ -76,6 +78,7 @@ class Pipeline:
     judge: Judge
     introducer: Introducer
     news: NewsDesk
+    reposts: RecentReposts
     refusals: Quota
     """Counts refusals, so that a stranger hears one per minute and not one per message."""
     overheard_chars: int
@@ -142,8 +145,11 @@ class Pipeline:
 
     def _delete(self, tx: Tx, inbound: Inbound) -> None:
         """Take a deleted message out of every later prompt; its answer, once begun, still comes (D05)."""
-        if (session := sessions.find_session(tx, inbound.channel)) is not None:
-            messages.delete(tx, session, inbound, messages.find(tx, session, inbound.message_id))
+        if (session := sessions.find_session(tx, inbound.channel)) is None:
+            return
+        known = messages.find(tx, session, inbound.message_id)
+        if known is None or not self.reposts.is_replaced(tx, session, known, inbound):
+            messages.delete(tx, session, inbound, known)
 
     async def _refuse(self, inbound: Inbound) -> None:
         """Tell somebody who asked for something, once a minute, that it is not for them; nothing is kept (X02)."""
@@ -164,23 +170,20 @@ class Pipeline:
         session = sessions.open_session(tx, inbound.channel, now)
         known = messages.find(tx, session, inbound.message_id)
         is_private = wants_privacy(tx, inbound.author.key)
-        if inbound.kind is InboundKind.EDIT:
-            self._edit(tx, session, inbound, known, counted, is_private=is_private)
+        if is_private:
+            self.reposts.note_private(inbound)
+        if known is not None:  # delivered again (D13, T19), it must not count against anybody's limit
+            if inbound.kind is InboundKind.EDIT:
+                self._edit(tx, session, inbound, known, counted, is_private=is_private)
             return None
-        if known is not None:
-            return None  # delivered again (D13, T19); it must not count against anybody's limit
-        inbound = without_private_files(tx, inbound)
+        inbound = without_private_files(tx, session.id, inbound)
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
         persona_id = persona_id_for(self.desk.library, settings.values.persona)
         conversation_id = conversations.ensure_conversation(
             tx, session, persona_id, now, settings.values.persona_switch
         )
-        original = reposts.find_original(tx, session, inbound) if inbound.may_be_repost else None
-        verdict = (
-            Verdict(addressed=original.is_waiting)
-            if original
-            else self.judge.judge(inbound, settings, is_private=is_private)
-        )
+        original = self.reposts.find_original(tx, session, inbound)
+        verdict = self._judge(inbound, original, settings, is_private=is_private)
         introduction = None
         if verdict.is_contact and not inbound.author.is_bot:
             user = inbound.author.name
@@ -190,7 +193,9 @@ class Pipeline:
         if original is None:
             message_id = messages.record(tx, session, inbound, new, now)
         else:
-            message_id = reposts.take_over(tx, session, original, inbound, new)
+            message_id = self.reposts.record(tx, session, inbound, original, new, now)
+        if inbound.kind is InboundKind.EDIT:
+            return None
         return _Heard(
             session=session,
             conversation_id=conversation_id,
@@ -203,6 +208,16 @@ class Pipeline:
             is_repost=original is not None,
             news=self.news.take(tx, session, settings, has_picture=_has_picture(inbound)) if verdict.addressed else (),
         )
+
+    def _judge(
+        self, inbound: Inbound, original: Original | None, settings: SessionSettings, *, is_private: bool
+    ) -> Verdict:
+        if original is not None:
+            return Verdict(addressed=original.is_waiting)
+        if inbound.kind is not InboundKind.EDIT:
+            return self.judge.judge(inbound, settings, is_private=is_private)
+        is_command = self.judge.command_line(replace(inbound, kind=InboundKind.MESSAGE)) is not None
+        return Verdict(kind=MessageKind.COMMAND if is_command else MessageKind.SAID)  # T12, D31: it is not answered
 
     async def _tell_news(self, heard: _Heard, news: News, inbound: Inbound) -> None:
         now = news.now or self._text(heard, inbound, "persona-none")
@@ -225,14 +240,13 @@ class Pipeline:
         tx: Tx,
         session: SessionRow,
         inbound: Inbound,
-        known: Known | None,
+        known: Known,
         counted: Mapping[str, int],
         *,
         is_private: bool,
     ) -> None:
-        is_overheard = known is not None and not known.addressed
-        files = known.files if known and inbound.attachments else ""
-        text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None, files=files)
+        files = known.files if inbound.attachments else ""
+        text = heard_text(inbound, overheard_chars=None if known.addressed else self.overheard_chars, files=files)
         tokens = counted.get(text) or self.count(text)
         messages.edit(tx, session, inbound, known, text=text, tokens=tokens, is_private=is_private)
 

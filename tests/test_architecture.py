@@ -26,7 +26,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.memory.items", "bot.memory.delta"),
     ("bot.store",),
     ("bot.personas.library", "bot.memory.recall", "bot.memory.audience", "bot.turn", "bot.hooks"),
-    ("bot.gate", "bot.quota", "bot.prompt", "bot.greeting"),
+    ("bot.gate", "bot.quota", "bot.reposts", "bot.prompt", "bot.greeting"),
     ("bot.tools",),
     ("bot.agent", "bot.memory", "bot.accounting"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge"),

@@ -10,8 +10,9 @@ from sqlalchemy import select
 from bot.chat import Attachment, AttachmentKind, InboundKind
 from bot.heard import NO_WORDS, heard_text
 from bot.store.tables import images, messages
-from bot.testing import ScriptedModel, make_channel, make_inbound
+from bot.testing import NOW, ScriptedModel, make_channel, make_inbound
 from tests.conftest import MakeApp
+from tests.talking import history
 
 GROUP = make_channel()
 IMAGE = Attachment(kind=AttachmentKind.IMAGE, name="cat.png", note="640x480")
@@ -109,3 +110,39 @@ async def test_an_edit_is_cut_as_its_message_was(make_app: MakeApp, mentions_me:
         lambda tx: tx.execute(select(messages.c.text).where(messages.c.platform_message_id == "1")).scalar_one()
     )
     assert len(text) == length
+
+
+@pytest.mark.parametrize("is_first_contact", [True, False])
+async def test_T12_D31_an_edit_of_an_unknown_message_is_heard_with_what_it_says_now_and_not_answered(
+    make_app: MakeApp, is_first_contact: bool
+) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none", overheard_chars=100)
+    if not is_first_contact:
+        await app.pipeline.deliver(make_inbound("hi", channel=GROUP))
+    await app.pipeline.deliver(
+        make_inbound("before us " * 30, channel=GROUP, message_id="77", kind=InboundKind.EDIT, mentions_me=True)
+    )
+    await app.dispatcher.idle()
+    assert model.requests == []
+    await app.pipeline.deliver(make_inbound("well?", channel=GROUP, mentions_me=True))
+    await app.dispatcher.idle()
+    heard = [("user", "Alice: hi")] * (not is_first_contact) + [
+        ("user", f"Alice: {('before us ' * 30)[:100]}…"),
+        ("user", "Alice: well?"),
+    ]
+    assert history(model.requests[-1]) == heard
+    row = await app.core.db.read(
+        lambda tx: tx.execute(select(messages).where(messages.c.platform_message_id == "77")).one()
+    )
+    assert (row.edited_at, row.deleted_at, row.addressed) == (NOW, None, False)
+    assert row.tokens > 0
+
+
+async def test_an_edit_of_an_unknown_message_into_a_command_reaches_no_prompt(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound("/reset", message_id="77", kind=InboundKind.EDIT))
+    await app.pipeline.deliver(make_inbound("hello"))
+    await app.dispatcher.idle()
+    assert history(model.requests[-1]) == [("user", "hello")]

@@ -199,11 +199,12 @@ async def test_D31_an_edit_changes_the_next_prompt_and_a_delete_leaves_it(make_a
     assert "1234" not in last
 
 
-async def test_an_edit_or_delete_of_an_unknown_message_is_kept_as_a_tombstone(make_app: MakeApp) -> None:
+async def test_D31_a_delete_of_an_unknown_message_is_kept_as_a_tombstone(make_app: MakeApp) -> None:
     model = ScriptedModel()
-    app = await make_app(model=model)
-    await app.pipeline.deliver(make_inbound("never seen", message_id="77", kind=InboundKind.EDIT))
+    app = await make_app(model=model, persona="none")
     await app.pipeline.deliver(make_inbound("hello"))
+    await app.pipeline.deliver(make_inbound(message_id="77", kind=InboundKind.DELETE))
+    await app.pipeline.deliver(make_inbound("never seen", message_id="77"))
     await settle(app)
     assert "never seen" not in str(model.requests)
 

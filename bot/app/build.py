@@ -52,6 +52,7 @@ from bot.prompt.build import PromptBuilder
 from bot.prompt.sections import SECTIONS
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.quota import AUTO_PER_MINUTE, Quota
+from bot.reposts import RecentReposts
 from bot.runner import TurnRunner
 from bot.scheduler import Scheduler
 from bot.settings import Settings
@@ -319,6 +320,7 @@ def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
         policy=desk.policy,
         judge=Judge(desk=desk, loop_guard=LoopGuard(core.settings.bots), rng=rng),
         introducer=introducer,
+        reposts=RecentReposts(),
         news=NewsDesk(library=core.library, models=desk.models, sees=desk.sees),
         refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
         overheard_chars=core.settings.overheard_chars,

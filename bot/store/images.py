@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, delete, insert, select
+from sqlalchemy import bindparam, delete, insert, select, update
 
 from bot.chat import Attachment, AttachmentKind
 from bot.store.database import Tx
@@ -70,3 +70,8 @@ def read_images(tx: Tx, keys: Sequence[ImageKey]) -> list[ImageRow]:
     wanted = images.c.id.in_([key.id for key in keys])
     rows = tx.execute(select(images).where(wanted).order_by(images.c.id))
     return [ImageRow(id=row.id, message_id=row.message_id, media_type=row.media_type, data=row.data) for row in rows]
+
+
+def move_images(tx: Tx, message_id: int, to: int) -> None:
+    """Let the images of one message be those of another."""
+    tx.execute(update(images).where(images.c.message_id == message_id).values(message_id=to))

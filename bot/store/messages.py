@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import and_, bindparam, func, insert, select, update
 
-from bot.chat import Inbound
+from bot.chat import Inbound, InboundKind
 from bot.store import conversations
 from bot.store.database import Tx
 from bot.store.images import forget_images, record_images
@@ -79,8 +79,8 @@ def find(tx: Tx, session: SessionRow, platform_message_id: str) -> Known | None:
 
 
 def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: datetime) -> int:
-    """Insert a message that is heard for the first time, at the position of its own id (R1). In privacy a command is
-    kept without its words, and what is only overheard not at all: `NOT_KEPT`.
+    """Insert a message that is heard for the first time, be it by an edit, at the position of its own id (R1). In
+    privacy a command is kept without its words, and what is only overheard not at all: `NOT_KEPT`.
     """
     if new.is_private and new.kind is MessageKind.SAID and not new.addressed:
         return NOT_KEPT
@@ -100,6 +100,7 @@ def record(tx: Tx, session: SessionRow, inbound: Inbound, new: NewMessage, now: 
         "quote": first_quote(tx, session.id, inbound),
         "author_locale": inbound.author.locale,
         "author_is_bot": inbound.author.is_bot,
+        "edited_at": inbound.sent_at if inbound.kind is InboundKind.EDIT else None,
     }
     if new.kind is MessageKind.SAID and not session.channel.is_dm:
         values["author_name"] = name_in_lines(tx, session.id, inbound.author.key, inbound.author.name)
@@ -126,15 +127,11 @@ def _common(session: SessionRow, inbound: Inbound) -> dict[str, object]:
 
 
 def edit(
-    tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None, *, text: str, tokens: int, is_private: bool
+    tx: Tx, session: SessionRow, inbound: Inbound, known: Known, *, text: str, tokens: int, is_private: bool
 ) -> None:
-    """Store the new text of a heard message (T12, D31), whose images stay while it has files at all; an edit of an
-    unknown one is kept as a tombstone. In privacy new words are kept only where the message still waits for its answer.
+    """Store the new text of a heard message (T12, D31), whose images stay while it has files at all. In privacy new
+    words are kept only where the message still waits for its answer.
     """
-    if known is None:
-        if not is_private:
-            _tombstone(tx, session, inbound)
-        return
     is_private = is_private or known.is_private
     if is_private and not known.is_waiting:
         forget_words(tx, known.id)
@@ -161,7 +158,7 @@ def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -
     facts = {"session_id": session.id, "platform_message_id": inbound.message_id}
     gone = known.id if known else tx.execute(_ANSWER_OF, facts).scalar()
     if gone is None:
-        _tombstone(tx, session, inbound)
+        record_blank(tx, session, inbound, deleted_at=inbound.sent_at)
         return
     its_tools = (messages.c.kind == MessageKind.TOOL.value, messages.c.answered_by == gone)
     for rows in ((messages.c.id == gone,), its_tools):
@@ -172,12 +169,15 @@ def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -
     _tell_memory(tx, session, gone, inbound, is_gone=True)
 
 
-def _tombstone(tx: Tx, session: SessionRow, inbound: Inbound) -> None:
+def record_blank(
+    tx: Tx, session: SessionRow, inbound: Inbound, *, deleted_at: datetime | None = None, is_private: bool = False
+) -> int:
+    """Know a message by its id and by nothing that it says, so that what comes later of it is known as well."""
     message_id = conversations.next_position(tx)
-    values = {**_common(session, inbound), "id": message_id, "position": message_id, "deleted_at": inbound.sent_at}
-    tx.execute(
-        insert(messages).values(**values, kind=MessageKind.SAID.value, text="", addressed=False, tokens=0, quote="")
-    )
+    values = {**_common(session, inbound), "id": message_id, "position": message_id, "kind": MessageKind.SAID.value}
+    blank = {"text": "", "addressed": False, "tokens": 0, "quote": ""}
+    tx.execute(insert(messages).values(**values, **blank, deleted_at=deleted_at, is_private=is_private))
+    return message_id
 
 
 def _tell_memory(tx: Tx, session: SessionRow, message_id: int, inbound: Inbound, *, is_gone: bool) -> None:

@@ -46,16 +46,30 @@ def name_in_lines(tx: Tx, session_id: int, author_key: str, name: str) -> str:
     """What somebody is called in a session where several speak: their name, with a number behind it if somebody else
     had it there first. It stays theirs, so that lines written once never change.
     """
-    name = " ".join(name.translate(_LINE_MARKS).split()) or "?"
+    name = _in_line(name)
     for number in itertools.count(1):
         called = name if number == 1 else f"{name} ({number})"
-        place = {"session_id": session_id, "name": unicodedata.normalize("NFKC", called).casefold()}
+        place = {"session_id": session_id, "name": _alike(called)}
         holder = tx.execute(_HOLDER, place).scalar()
         if holder is None:
             tx.execute(insert(namings).values(**place, author_key=author_key))
         if holder in (None, author_key):
             return called
     raise AssertionError  # numbers do not end
+
+
+def give_name(tx: Tx, session_id: int, name: str, *, of: str, to: str) -> None:
+    """What one account was called is somebody else's name from now on, if nobody else had it first."""
+    held = (namings.c.session_id == session_id, namings.c.name == _alike(_in_line(name)), namings.c.author_key == of)
+    tx.execute(update(namings).where(*held).values(author_key=to))
+
+
+def _in_line(name: str) -> str:
+    return " ".join(name.translate(_LINE_MARKS).split()) or "?"
+
+
+def _alike(name: str) -> str:
+    return unicodedata.normalize("NFKC", name).casefold()
 
 
 def move_identity(tx: Tx, old_key: str, new_key: str) -> None:

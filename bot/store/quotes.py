@@ -58,12 +58,14 @@ def first_quote(tx: Tx, session_id: int, inbound: Inbound) -> str:
     return _now(row, _quote(row.author_name if row else quote.author_name, quote.text))
 
 
-def without_private_files(tx: Tx, inbound: Inbound) -> Inbound:
-    """The inbound without the files of the message it replies to, where their author wants privacy."""
-    author_key = inbound.reply_to.author_key if inbound.reply_to else None
-    if author_key is None or not any(file.quoted for file in inbound.attachments):
+def without_private_files(tx: Tx, session_id: int, inbound: Inbound) -> Inbound:
+    """The inbound without the files of the message it replies to, where that was said in privacy."""
+    quote = inbound.reply_to
+    if quote is None or not any(file.quoted for file in inbound.attachments):
         return inbound
-    if not wants_privacy(tx, author_key):
+    row = _known(tx, session_id, {quote.message_id}).get(quote.message_id)
+    by_private = quote.author_key is not None and wants_privacy(tx, quote.author_key)
+    if not by_private and (row is None or not row.is_private):
         return inbound
     return replace(inbound, attachments=tuple(file for file in inbound.attachments if not file.quoted))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ from sqlalchemy import select
 
 from adapters.discord.commands import command_payload
 from adapters.telegram.commands import menu_commands
-from bot.chat import CommandMenu, CommandSpec, Quote
+from bot.chat import CommandMenu, CommandSpec
 from bot.commands import COMMANDS
 from bot.commands.command import inert
 from bot.commands.keys import zones
@@ -18,7 +17,7 @@ from bot.locale import Catalogue
 from bot.overrides import Source
 from bot.settings import Activation
 from bot.store.tables import ReplyState, conversations, messages, overrides
-from bot.testing import FakeAdapter, make_author, make_inbound
+from bot.testing import FakeAdapter, make_author
 from tests.conftest import MakeApp
 from tests.emulators.openai import OpenAIEmulator
 from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
@@ -213,38 +212,6 @@ async def test_a_mistyped_command_is_answered_with_how_to_write_it(make_app: Mak
     (answer,) = await chat.say(line)
     assert told in answer
     assert chat.model.requests == []
-
-
-TO_US: dict[str, Any] = {"reply_to": Quote(message_id="1", author_name="Familiar", text="hi", is_mine=True)}
-
-
-@pytest.mark.parametrize("needs_mention", [True, False], ids=["discord", "telegram"])
-@pytest.mark.parametrize(
-    ("more", "counts_where_no_mention_is_needed"),
-    [({"mentions_me": True}, True), ({**TO_US, "mentions_me": False}, True), ({"mentions_me": False}, False)],
-    ids=["mention", "reply", "to nobody"],
-)
-async def test_T17_a_mistyped_command_in_a_group_is_answered_where_a_right_one_would_mean_us(
-    make_app: MakeApp, needs_mention: bool, more: dict[str, Any], counts_where_no_mention_is_needed: bool
-) -> None:
-    chat = await open_chat(make_app, persona="none")
-    line = make_inbound("/persna use x", channel=GROUP, **more)
-    await chat.app.pipeline.deliver(replace(line, commands_need_mention=needs_mention))
-    await chat.settled()
-    if more["mentions_me"] or (counts_where_no_mention_is_needed and not needs_mention):
-        assert [text.splitlines()[0][:45] for text in chat.adapter.texts] == [
-            "I don't know that command. Did you mean /pers"
-        ]
-        assert chat.model.requests == []
-        await chat.say("hello", channel=GROUP)
-        assert chat.last_prompt == [("user", "Alice: hello")]
-    else:
-        assert chat.adapter.texts == ["ok"] * ("reply_to" in more)  # what a reply says in Discord is no command
-
-
-async def test_D07_a_mistyped_command_of_a_bot_is_not_answered(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app, persona="none")
-    assert await chat.say("/persna use x", channel=GROUP, author=make_author("Robot", is_bot=True)) == []
 
 
 async def test_a_button_of_an_older_version_is_answered_in_words(make_app: MakeApp) -> None:

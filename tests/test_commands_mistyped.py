@@ -1,0 +1,44 @@
+"""Commands that are none of ours: told to whoever meant us, kept out of prompts, wherever a right one would count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from bot.chat import Quote
+from bot.testing import make_author, make_inbound
+from tests.conftest import MakeApp
+from tests.talking import GROUP, open_chat
+
+TO_US: dict[str, Any] = {"reply_to": Quote(message_id="1", author_name="Familiar", text="hi", is_mine=True)}
+
+
+@pytest.mark.parametrize("needs_mention", [True, False], ids=["discord", "telegram"])
+@pytest.mark.parametrize(
+    ("more", "counts_where_no_mention_is_needed"),
+    [({"mentions_me": True}, True), ({**TO_US, "mentions_me": False}, True), ({"mentions_me": False}, False)],
+    ids=["mention", "reply", "to nobody"],
+)
+async def test_T17_a_mistyped_command_in_a_group_is_answered_where_a_right_one_would_mean_us(
+    make_app: MakeApp, needs_mention: bool, more: dict[str, Any], counts_where_no_mention_is_needed: bool
+) -> None:
+    chat = await open_chat(make_app, persona="none")
+    line = make_inbound("/persna use x", channel=GROUP, **more)
+    await chat.app.pipeline.deliver(replace(line, commands_need_mention=needs_mention))
+    await chat.settled()
+    if more["mentions_me"] or (counts_where_no_mention_is_needed and not needs_mention):
+        assert [text.splitlines()[0][:45] for text in chat.adapter.texts] == [
+            "I don't know that command. Did you mean /pers"
+        ]
+        assert chat.model.requests == []
+        await chat.say("hello", channel=GROUP)
+        assert chat.last_prompt == [("user", "Alice: hello")]
+    else:
+        assert chat.adapter.texts == ["ok"] * ("reply_to" in more)  # what a reply says in Discord is no command
+
+
+async def test_D07_a_mistyped_command_of_a_bot_is_not_answered(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    assert await chat.say("/persna use x", channel=GROUP, author=make_author("Robot", is_bot=True)) == []

@@ -135,6 +135,13 @@ def test_what_is_known_already_is_not_kept_twice() -> None:
     assert [add.item.text for add in delta.adds] == ["Alice likes tea"]
 
 
+def test_what_is_retired_may_be_noted_anew_by_the_same_reply() -> None:
+    again = fact("Alice lives in Oslo", lines=(1,))
+    delta = read_delta(reply(facts=[again], retire=[{"item": 1, "lines": [1]}]), GROUND)
+    assert [add.item.text for add in delta.adds] == ["Alice lives in Oslo"]
+    assert [retire.item for retire in delta.retires] == [71]
+
+
 def test_the_schema_bounds_every_string_and_every_list() -> None:
     def unbounded(part: Any, path: str = "") -> list[str]:
         found = []

@@ -134,8 +134,8 @@ def read_delta(text: str, ground: Ground) -> Delta:
     except NoJson as error:
         raise BadDelta(str(error)) from error
     refused: list[str] = []
-    adds = [*_adds(reply, ground, refused)]
     retires = [*_retires(reply, ground, refused)]
+    adds = [*_adds(reply, ground, {retire.item for retire in retires}, refused)]
     delta = Delta(adds=tuple(adds), retires=tuple(retires), gist=_gist(reply, refused), refused=tuple(refused))
     if len(refused) > len(adds) + len(retires):
         raise BadDelta("most of it is not borne out: " + "; ".join(refused[:5]))
@@ -154,8 +154,8 @@ def _gist(reply: Mapping[str, Any], refused: list[str]) -> str | None:
     return gist.strip()
 
 
-def _adds(reply: Mapping[str, Any], ground: Ground, refused: list[str]) -> Iterator[Add]:
-    known = {_likeness(item.new) for item in ground.items.values()}
+def _adds(reply: Mapping[str, Any], ground: Ground, retired: set[int], refused: list[str]) -> Iterator[Add]:
+    known = {_likeness(item.new) for item in ground.items.values() if item.id not in retired}
     for kind, found in _operations(reply, refused):
         try:
             new = _new_item(kind, found, ground)

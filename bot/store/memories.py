@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, and_, bindparam, exists, func, insert, or_, select, update
+from sqlalchemy import Row, and_, bindparam, func, insert, or_, select, update
 
 from bot.memory.items import Add, Category, FollowUpState, Item, ItemKind, Memory, NewItem
 from bot.store.database import Tx
@@ -35,7 +35,20 @@ class Ground:
 
 # Statements of the hot path are made once: building one costs more than running it.
 _LIVE = (
-    select(memory_items)
+    select(
+        memory_items.c.id,
+        memory_items.c.kind,
+        memory_items.c.text,
+        memory_items.c.subject,
+        memory_items.c.subject_name,
+        memory_items.c.category,
+        memory_items.c.day,
+        memory_items.c.people,
+        memory_items.c.state,
+        memory_items.c.pinned,
+        memory_items.c.tokens,
+        memory_items.c.stale,
+    )
     .where(memory_items.c.conversation_id == bindparam("conversation_id"), LIVE_ITEM)
     .order_by(memory_items.c.id)
 )
@@ -57,12 +70,6 @@ _STILL_SAID = (
     messages.c.standing == Standing.LIVE.value,
     or_(messages.c.text != "", messages.c.tool_calls.is_not(None)),  # what was said in privacy has no words left
 )
-_CITED = select(memory_sources.c.item_id).where(memory_sources.c.item_id == memory_items.c.id)
-_UNSAID = and_(
-    exists(_CITED),
-    ~exists(_CITED.join(messages, messages.c.id == memory_sources.c.message_id).where(*_STILL_SAID)),
-)
-"""Of an item: it has sources, and nothing of them is said any more."""
 _CARRIED = (
     "kind", "text", "tokens", "subject", "subject_name", "category", "day", "people", "state", "pinned", "stale",
     "valid_from",
@@ -205,9 +212,7 @@ def revive(tx: Tx, conversation_id: int, by: str, retired_at: datetime) -> int:
         memory_items.c.retired_at == retired_at,
     )
     values = {"retired_by": None, "retired_at": None, "valid_to": None}
-    revived = tx.execute(update(memory_items).where(which).values(values)).rowcount
-    drop_unsaid(tx, conversation_id, retired_at)
-    return revived
+    return tx.execute(update(memory_items).where(which).values(values)).rowcount
 
 
 def set_pinned(tx: Tx, conversation_id: int, item_id: int, *, pinned: bool) -> bool:
@@ -217,13 +222,21 @@ def set_pinned(tx: Tx, conversation_id: int, item_id: int, *, pinned: bool) -> b
 
 
 def mark_stale(tx: Tx, message_id: int, by: str, now: datetime) -> None:
-    """A source was edited or is gone: its items are looked at again by the next compaction, retired ones as soon as
-    they are taken back. One whose every source is gone goes at once (D31).
+    """A source was edited or is gone: its items are looked at again by the next compaction. One whose every source is
+    gone goes at once (D31).
     """
     items = [*tx.execute(select(memory_sources.c.item_id).where(memory_sources.c.message_id == message_id)).scalars()]
-    if items:
-        tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=True))
-        retire(tx, (memory_items.c.id.in_(items), _UNSAID), by, now)
+    if not items:
+        return
+    tx.execute(update(memory_items).where(memory_items.c.id.in_(items), LIVE_ITEM).values(stale=True))
+    still_said = (
+        select(memory_sources.c.item_id)
+        .join(messages, messages.c.id == memory_sources.c.message_id)
+        .where(memory_sources.c.item_id.in_(items), *_STILL_SAID)
+    )
+    gone = set(items) - set(tx.execute(still_said).scalars())
+    if gone:
+        retire(tx, (memory_items.c.id.in_(gone),), by, now)
 
 
 def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
@@ -235,21 +248,13 @@ def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
         .join(messages, messages.c.session_id == conversations.c.session_id)
         .where(messages.c.id == message_id, conversations.c.watermark >= messages.c.position)
     )
-    gists = (memory_items.c.conversation_id.in_(have_read_it), memory_items.c.kind == GIST)
-    tx.execute(update(memory_items).where(*gists).values(stale=True))
-    retire(tx, gists, by, now)
-
-
-def drop_unsaid(tx: Tx, conversation_id: int, now: datetime) -> None:
-    """Items came back: those go again of which meanwhile every source is gone, and gists that may tell of such."""
-    is_gone = or_(and_(memory_items.c.kind == GIST, memory_items.c.stale), _UNSAID)
-    retire(tx, (memory_items.c.conversation_id == conversation_id, is_gone), "unsaid", now)
+    retire(tx, (memory_items.c.conversation_id.in_(have_read_it), memory_items.c.kind == GIST), by, now)
 
 
 def mark_checked(tx: Tx, items: Sequence[int]) -> None:
     """Stale items were looked at again: what is left of them holds."""
     if items:
-        tx.execute(update(memory_items).where(memory_items.c.id.in_(items), LIVE_ITEM).values(stale=False))
+        tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=False))
 
 
 def stale_sources(tx: Tx, conversation_id: int) -> dict[int, tuple[int, ...]]:

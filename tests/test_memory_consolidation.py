@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from bot.llm.model import Finish, ModelRequest, ModelUnreachable
-from bot.store.compactions import Outcome, Reason
+from bot.store.compactions import Outcome, Reason, undo_compaction
 from bot.store.database import Database
 from bot.store.memories import set_pinned
-from bot.testing import Reply, ScriptedModel
+from bot.testing import NOW, Reply, ScriptedModel
 from tests.folding import (
     GIST,
     Fold,
@@ -108,3 +108,14 @@ async def test_what_is_pinned_or_open_is_never_merged(db: Database) -> None:
     assert "buy it" not in texts
     assert any(text.startswith("thing 0 very") for text in texts)
     assert "thing 0 to 5" in texts
+
+
+async def test_an_undo_of_the_last_compaction_takes_back_what_made_the_memory_shorter_since(db: Database) -> None:
+    fold = await overgrown(db, json.dumps({"merged": [{"items": [1, 2, 3, 4, 5], "text": "thing 0 to 5"}]}))
+    await fold.consolidate()
+    assert [row.messages > 0 for row in await fold.attempts()] == [False, True]
+    undone = await fold.tell(lambda story: undo_compaction(story.tx, story.conversation, NOW))
+    assert undone is not None
+    assert undone.messages > 0
+    assert (await fold.memory()).is_empty
+    assert (await fold.verbatim())[0] == "number 0 said"

@@ -6,10 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.chat import InboundKind
 from bot.llm.model import ModelRefused, ModelRequest
-from bot.store.compactions import Outcome
+from bot.store.compactions import Outcome, Reason
 from bot.store.database import Database
 from bot.store.memory_tables import memory_items
 from bot.testing import Reply, ScriptedModel, make_inbound
@@ -54,6 +55,22 @@ async def test_who_is_asked_is_a_setting(db: Database, summary: dict[str, Any], 
     assert request.json_schema is not None
     assert request.tools == ()
     assert (await fold.attempts())[0].model == asked
+
+
+@pytest.mark.parametrize(
+    ("model", "problem"), [(None, "SUMMARY__MODEL is empty"), ("/gone.gguf", "no configured server has that model")]
+)
+async def test_a_custom_model_that_is_not_there_is_told_once(db: Database, model: str | None, problem: str) -> None:
+    given = {**SMALL["summary"], "model_mode": "custom", "model": model}
+    fold = Fold(db, given={"summary": given})
+    with capture_logs() as logs:
+        compactor = fold.compactor
+        for start in (0, 12, 24):
+            await fold.talk(*pasts(12, start))
+            await compactor.compact(await fold.subject(), Reason.MANUAL, up_to=2**62)
+    assert {request.model for request in fold.model.summaries} == {"test/scripted"}
+    told = [entry for entry in logs if entry["event"] == "summary.model_unavailable"]
+    assert [entry["problem"] for entry in told] == [problem]
 
 
 async def test_a_custom_model_that_refuses_is_stood_in_for_by_the_global_one(db: Database) -> None:

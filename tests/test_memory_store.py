@@ -218,7 +218,7 @@ async def test_an_edit_in_privacy_takes_back_what_was_noted_of_it(db: Database) 
     assert (await fold.memory()).is_empty
 
 
-async def test_an_undo_gives_back_messages_items_and_watermark_and_what_made_the_memory_shorter(db: Database) -> None:
+async def test_an_undo_gives_back_messages_items_and_watermark(db: Database) -> None:
     fold = Fold(db)
     await folded_fact(fold, "I have a dog")
     before, watermark, verbatim = await fold.memory(), await fold.watermark(), await fold.verbatim()
@@ -228,6 +228,29 @@ async def test_an_undo_gives_back_messages_items_and_watermark_and_what_made_the
     assert undone is not None
     assert (await fold.memory(), await fold.watermark()) == (before, watermark)
     assert (await fold.verbatim())[: len(verbatim)] == verbatim
+
+
+async def test_an_undo_brings_nothing_back_that_was_deleted_or_edited_meanwhile(db: Database) -> None:
+    fold = Fold(db)
+    at = await folded_fact(fold, "I have a dog")
+    await fold.talk(*pasts(8, 20))
+    fold.model = type(fold.model)(summaries=['{"gist": "Later.", "retire": [{"item": 1, "lines": [1]}]}'])
+    assert (await fold.fold()).outcome is Outcome.DONE
+    await fold.tell(delete(at[0]))
+    await fold.tell(lambda story: undo_compaction(story.tx, story.conversation, NOW))
+    assert (await fold.memory()).is_empty
+
+
+async def test_an_item_that_comes_back_with_an_undo_is_looked_at_again_if_its_source_was_edited(db: Database) -> None:
+    fold = Fold(db)
+    at = await folded_fact(fold, "I have a dog")
+    await fold.talk(*pasts(8, 20))
+    fold.model = type(fold.model)(summaries=['{"gist": "Later.", "retire": [{"item": 1, "lines": [1]}]}'])
+    await fold.fold()
+    await fold.tell(edit(at[0], "I have a cat"))
+    await fold.tell(lambda story: undo_compaction(story.tx, story.conversation, NOW))
+    (item,) = (await fold.memory()).items
+    assert item.stale
 
 
 async def test_retry_and_undo_of_what_is_in_memory_know_that_it_is(db: Database) -> None:

@@ -42,7 +42,6 @@ class RecentReposts:
 
     def note_private(self, inbound: Inbound) -> None:
         """Somebody who wants privacy said something where others can read it, and may have it posted again."""
-        self._forget_old(inbound.sent_at)
         if inbound.channel.is_dm or inbound.author.is_bot or not inbound.text.strip():
             return
         said = _Said(
@@ -56,6 +55,7 @@ class RecentReposts:
 
     def find_original(self, tx: Tx, session: SessionRow, inbound: Inbound) -> Original | None:
         """The message that an inbound posts again, as far as anybody can tell yet."""
+        self._forget_old(inbound.sent_at)
         if not inbound.may_be_repost or inbound.kind is not InboundKind.MESSAGE:
             return None
         found = reposts.find_original(tx, session, inbound)
@@ -68,7 +68,6 @@ class RecentReposts:
         return reposts.original_by_id(tx, session, said.message_id) or unheard
 
     def _said_before(self, inbound: Inbound) -> _Said | None:
-        self._forget_old(inbound.sent_at)
         key, posted = inbound.channel.session_key, self._hash(inbound.text)
         return next((it for it in reversed(self._said) if it.session_key == key and posted in it.hashes), None)
 

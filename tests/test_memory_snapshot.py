@@ -77,6 +77,21 @@ def test_the_newest_stay_until_both_measures_are_reached_within_limits(
     assert kept(rows, **how) == positions
 
 
+@pytest.mark.parametrize("keep_recent", range(1, 22))
+def test_no_cut_parts_a_tool_call_from_its_result_or_an_answer_from_its_question(keep_recent: int) -> None:
+    call = {"id": "c1", "name": "roll", "arguments": "{}"}
+    rows: list[WindowRow] = []
+    for position in range(1, 8):
+        tools: dict[str, Any] = {"position": position, "kind": MessageKind.TOOL, "author_key": None, "addressed": False}
+        rows += [said(position), make_row("", tool_calls=(call,), **tools), make_row("6", tool_call_id="c1", **tools)]
+        rows.append(reply(position))
+    units = group_history(rows)
+    cut = cut_of(units, summary(keep_recent=keep_recent), WINDOW)
+    folded = [row for unit in units[:cut] for row in unit]
+    assert len(folded) == len({row.position for row in folded}) * 4
+    assert sum(map(len, units)) == len(rows)
+
+
 UNITS = st.lists(
     st.tuples(st.sampled_from("ab"), st.integers(1, 400), st.booleans(), st.booleans()), min_size=1, max_size=30
 )

@@ -15,6 +15,7 @@ from bot.store.database import Tx
 from bot.store.memories import (
     Count,
     Ground,
+    drop_unsaid,
     first_said,
     insert_gist,
     insert_item,
@@ -213,6 +214,7 @@ def _undo_newest(tx: Tx, conversation_id: int, now: datetime) -> CompactionRow |
         .where(memory_items.c.conversation_id == conversation_id, memory_items.c.retired_by == made_by)
         .values(retired_by=None, retired_at=None, valid_to=None)
     )
+    drop_unsaid(tx, conversation_id, now)
     tx.execute(update(compactions).where(compactions.c.id == row.id).values(outcome=Outcome.UNDONE.value))
     tx.execute(
         update(conversations)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import Row, and_, bindparam, exists, func, insert, or_, select, update
 
 from bot.memory.items import Add, Category, FollowUpState, Item, ItemKind, Memory, NewItem
 from bot.store.database import Tx
@@ -70,6 +70,12 @@ _STILL_SAID = (
     messages.c.standing == Standing.LIVE.value,
     or_(messages.c.text != "", messages.c.tool_calls.is_not(None)),  # what was said in privacy has no words left
 )
+_CITED = select(memory_sources.c.item_id).where(memory_sources.c.item_id == memory_items.c.id)
+_UNSAID = and_(
+    exists(_CITED),
+    ~exists(_CITED.join(messages, messages.c.id == memory_sources.c.message_id).where(*_STILL_SAID)),
+)
+"""Of an item: it has sources, and nothing of them is said any more."""
 _CARRIED = (
     "kind", "text", "tokens", "subject", "subject_name", "category", "day", "people", "state", "pinned", "stale",
     "valid_from",
@@ -212,7 +218,9 @@ def revive(tx: Tx, conversation_id: int, by: str, retired_at: datetime) -> int:
         memory_items.c.retired_at == retired_at,
     )
     values = {"retired_by": None, "retired_at": None, "valid_to": None}
-    return tx.execute(update(memory_items).where(which).values(values)).rowcount
+    revived = tx.execute(update(memory_items).where(which).values(values)).rowcount
+    drop_unsaid(tx, conversation_id, retired_at)
+    return revived
 
 
 def set_pinned(tx: Tx, conversation_id: int, item_id: int, *, pinned: bool) -> bool:
@@ -222,21 +230,13 @@ def set_pinned(tx: Tx, conversation_id: int, item_id: int, *, pinned: bool) -> b
 
 
 def mark_stale(tx: Tx, message_id: int, by: str, now: datetime) -> None:
-    """A source was edited or is gone: its items are looked at again by the next compaction. One whose every source is
-    gone goes at once (D31).
+    """A source was edited or is gone: its items are looked at again by the next compaction, retired ones as soon as
+    they are taken back. One whose every source is gone goes at once (D31).
     """
     items = [*tx.execute(select(memory_sources.c.item_id).where(memory_sources.c.message_id == message_id)).scalars()]
-    if not items:
-        return
-    tx.execute(update(memory_items).where(memory_items.c.id.in_(items), LIVE_ITEM).values(stale=True))
-    still_said = (
-        select(memory_sources.c.item_id)
-        .join(messages, messages.c.id == memory_sources.c.message_id)
-        .where(memory_sources.c.item_id.in_(items), *_STILL_SAID)
-    )
-    gone = set(items) - set(tx.execute(still_said).scalars())
-    if gone:
-        retire(tx, (memory_items.c.id.in_(gone),), by, now)
+    if items:
+        tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=True))
+        retire(tx, (memory_items.c.id.in_(items), _UNSAID), by, now)
 
 
 def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
@@ -248,13 +248,21 @@ def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
         .join(messages, messages.c.session_id == conversations.c.session_id)
         .where(messages.c.id == message_id, conversations.c.watermark >= messages.c.position)
     )
-    retire(tx, (memory_items.c.conversation_id.in_(have_read_it), memory_items.c.kind == GIST), by, now)
+    gists = (memory_items.c.conversation_id.in_(have_read_it), memory_items.c.kind == GIST)
+    tx.execute(update(memory_items).where(*gists).values(stale=True))
+    retire(tx, gists, by, now)
+
+
+def drop_unsaid(tx: Tx, conversation_id: int, now: datetime) -> None:
+    """Items came back: those go again of which meanwhile every source is gone, and gists that may tell of such."""
+    is_gone = or_(and_(memory_items.c.kind == GIST, memory_items.c.stale), _UNSAID)
+    retire(tx, (memory_items.c.conversation_id == conversation_id, is_gone), "unsaid", now)
 
 
 def mark_checked(tx: Tx, items: Sequence[int]) -> None:
     """Stale items were looked at again: what is left of them holds."""
     if items:
-        tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=False))
+        tx.execute(update(memory_items).where(memory_items.c.id.in_(items), LIVE_ITEM).values(stale=False))
 
 
 def stale_sources(tx: Tx, conversation_id: int) -> dict[int, tuple[int, ...]]:

@@ -80,6 +80,7 @@ TASK_BOUNDARIES: dict[str, str] = {
     "adapters.discord.lanes:Lanes._run": "one bad event must not silence its channel",
     "bot.agent:Agent._run_tool": "a tool may be anybody's code; the model hears that it failed",
     "bot.app.running:App._run_adapter": "a platform's crash is a failure of that platform, and decides the exit code",
+    "bot.memory.compaction:Compactor._fold": "a fault that is not on record would be paid for again at every turn",
     "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",
     "bot.prompt.build:PromptBuilder._section": "a section may be anybody's code; the turn goes on without it",
     "bot.runner:TurnRunner.run": "a turn that cannot be opened is told to whoever asked",

@@ -101,6 +101,18 @@ async def test_M01_with_a_summary_that_fails_every_message_still_counts_and_answ
     assert len(later.last_prompt) > 10
 
 
+async def test_M01_a_fault_of_our_own_is_on_record_and_waits_as_well(db: Database) -> None:
+    def broken(_request: ModelRequest) -> str:
+        raise RuntimeError("a fault")
+
+    fold = Fold(db, summaries=broken)
+    await fold.talk(*pasts(20))
+    assert (await fold.fold(Reason.SOFT)).problem == "model-failed"
+    assert (await fold.fold(Reason.SOFT)).outcome is None
+    assert len(fold.model.summaries) == 1
+    assert await fold.watermark() < 0
+
+
 async def test_L14_a_bad_reply_is_corrected_once_in_words(db: Database) -> None:
     fold = Fold(db, summaries=["Here are my notes!", GIST])
     await fold.talk(*pasts(12))

@@ -140,12 +140,17 @@ class Compactor:
             delta = await self._ask(subject, snapshot, material)
         except (BadDelta, ModelError) as error:
             log.warning("memory.not_compacted", session=subject.session.channel.session_key, problem=str(error))
-            problem = problem_of(error)
-            await self.db.run(compactions.record_attempt, attempt, Outcome.FAILED, self.now(), problem=problem)
-            return Result(outcome=Outcome.FAILED, problem=problem)
+            return await self._fail(attempt, problem_of(error))
+        except Exception as error:
+            log.error("memory.broken", session=subject.session.channel.session_key, exc_info=error)
+            return await self._fail(attempt, f"model-{ModelError.kind}")
         return await self._commit(
             subject, replace(attempt, tokens_after=self._after(delta, material)), snapshot, material, delta
         )
+
+    async def _fail(self, attempt: Attempt, problem: str) -> Result:
+        await self.db.run(compactions.record_attempt, attempt, Outcome.FAILED, self.now(), problem=problem)
+        return Result(outcome=Outcome.FAILED, problem=problem)
 
     async def _ask(self, subject: Subject, snapshot: Snapshot, material: Material) -> Delta:
         """The delta, asked for behind the last request where that is cheaper, else in a prompt of its own."""

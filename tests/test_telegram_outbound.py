@@ -13,8 +13,9 @@ from adapters.telegram.outbound import MESSAGE_LENGTH
 from adapters.telegram.request import TelegramRequest
 from bot.chat import Button, Outbound
 from tests.emulators.telegram import After, TelegramEmulator
-from tests.emulators.telegram.entities import utf16_length
+from tests.emulators.telegram.entities import find_entities, utf16_length
 from tests.emulators.telegram.rig import Rig
+from tests.emulators.telegram.world import Json
 
 
 @pytest.fixture
@@ -94,6 +95,42 @@ async def test_beyond_the_allowed_messages_the_whole_answer_comes_as_a_file(rig:
 async def test_half_characters_are_joined_or_replaced(rig: Rig) -> None:
     (message,) = await rig.say(rig.group, "one \ud83d\ude00 two \ud83d three")
     assert message["text"] == "one 😀 two \ufffd three"
+
+
+def called(message: Json) -> list[str]:
+    """Whom the server mentions in a message: it looks for names everywhere but in code."""
+    text, sent = message["text"], message.get("entities", [])
+    code = {unit for it in sent if it["type"] == "code" for unit in range(it["offset"], it["offset"] + it["length"])}
+    found = [it for it in find_entities(text) if it["type"] == "mention" and it["offset"] not in code]
+    return [text[it["offset"] : it["offset"] + it["length"]] for it in found]
+
+
+CALLS = "@alice, [Bob](tg://user?id=123), `@alice` and @FamiliarBot"
+
+
+async def test_D04_D28_no_message_draft_or_edit_calls_anybody_but_ourselves(rig: Rig) -> None:
+    (sent,) = await rig.say(rig.group, CALLS)
+    await rig.to(rig.group).edit(str(sent["message_id"]), rig.part(f"now {CALLS}"), 0)
+    await rig.to(rig.private).draft(rig.part(CALLS))
+    (draft,) = rig.private.drafts
+    (edited,) = rig.telegram.bot_messages(rig.group)
+    for text in (sent["text"], edited["text"], draft.text):
+        assert text.removeprefix("now ") == "@\u2060alice, Bob, @alice and @FamiliarBot"
+    for message in (sent, edited):
+        assert [entity["type"] for entity in message["entities"]] == ["code"]
+        assert called(message) == ["@FamiliarBot"]
+
+
+async def test_D04_neither_a_cut_nor_code_that_loses_its_format_makes_a_name(rig: Rig) -> None:
+    messages = await rig.say(rig.private, "x" * MESSAGE_LENGTH + "@alice")
+    rig.telegram.fail("sendMessage", 400, "Bad Request: can't parse entities: unknown reason")
+    await rig.say(rig.group, "`@alice`")
+    many = await rig.say(rig.telegram.group("Many", rig.alice), "`@abc` " * 120 + "word " * 700)
+    texts = [message["text"] for message in (*messages, *rig.telegram.bot_messages(rig.group))]
+    assert texts == ["x" * MESSAGE_LENGTH, "＠alice", "＠alice"]
+    assert [called(message) for message in many] == [[]] * len(many)
+    assert any("＠abc" in message["text"] for message in many), "some code had to lose its format"
+    assert max(utf16_length(message["text"]) for message in many) <= MESSAGE_LENGTH
 
 
 # Where

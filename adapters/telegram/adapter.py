@@ -155,6 +155,7 @@ class TelegramAdapter:
             reply_to=int(reply_to) if reply_to and handle is None else None,  # a press has no message id
             pressed=handle if isinstance(handle, Pressed) else None,
             max_parts=max_parts,
+            own_name=(self._me.username or "") if self._me else "",
         )
         pace = self._options.private_pace if channel.is_dm else self._options.group_pace
         return PacedReply(transport, interval=pace, before_send=before_send, part_shown=part_shown, spawn=self._spawn)

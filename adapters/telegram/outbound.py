@@ -15,7 +15,7 @@ from telegram import InlineKeyboardMarkup, LinkPreviewOptions, Message, MessageE
 from telegram.constants import ChatAction
 from telegram.error import BadRequest, TelegramError
 
-from adapters.markup import FormattedText, split_entities, to_entities
+from adapters.markup import FormattedText, split_entities, to_entities, without_mentions
 from adapters.pacing import Refused, Uncertain
 from adapters.telegram.commands import to_keyboard
 from adapters.telegram.faults import (
@@ -54,6 +54,11 @@ class Part:
     instead: tuple[Part, ...] = ()
     """What of the answer is in the file alone, as messages for where no files are allowed (T15)."""
 
+    def plain(self) -> Part:
+        """The same without entities; names in what was code still mention nobody."""
+        text = without_mentions(FormattedText(text=self.text), keeps_length=True).text
+        return replace(self, text=text, entities=())
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Attempt:
@@ -66,7 +71,7 @@ class _Attempt:
     def without(self, refusal: BadRequest) -> _Attempt | None:
         """The next attempt after a refusal; `None` when nothing of this one can be left out."""
         if self.part.entities and is_unparsable(refusal):
-            return replace(self, part=replace(self.part, entities=()))
+            return replace(self, part=self.part.plain())
         if self.thread and is_thread_gone(refusal):
             return replace(self, thread=None)
         if self.reply_to and is_reply_gone(refusal):
@@ -78,12 +83,20 @@ class TelegramTransport:
     """Fills `adapters.pacing.Transport` for one reply."""
 
     def __init__(
-        self, outbox: Outbox, channel: ChannelRef, *, reply_to: int | None, pressed: Pressed | None, max_parts: int
+        self,
+        outbox: Outbox,
+        channel: ChannelRef,
+        *,
+        reply_to: int | None,
+        pressed: Pressed | None,
+        max_parts: int,
+        own_name: str = "",
     ) -> None:
         self._outbox, self._bot = outbox, outbox.bot
         self._chat_id = int(channel.place)
         self._thread = int(channel.thread) if channel.thread else None
         self._reply_to, self._pressed, self._max_parts = reply_to, pressed, max_parts
+        self._own_name = own_name
         self._draft_id = secrets.randbelow(2**31 - 1) + 1
         self.drafts = channel.is_dm and pressed is None and outbox.takes_drafts
         """Private chats stream by drafts, while the server takes them."""
@@ -91,8 +104,7 @@ class TelegramTransport:
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
         """The messages for a text; one that needs more than are allowed ends in a file with all of it."""
         answer = _sound(outbound.text)
-        pieces = split_entities(to_entities(answer), MESSAGE_LENGTH)
-        texts = [_to_part(piece) for piece in pieces if piece.text.strip()]
+        texts = [part for part in self._parts(to_entities(answer)) if part.text.strip()]
         if not (final and texts):
             return texts[: self._max_parts]
         keyboard = to_keyboard(outbound.buttons)
@@ -102,9 +114,16 @@ class TelegramTransport:
             parts.append(Part(file=answer.encode(), keyboard=keyboard, instead=rest))
         if outbound.file:
             content = _sound(outbound.file.text)
-            shown = tuple(_to_part(piece) for piece in split_entities(FormattedText(text=content), MESSAGE_LENGTH))
+            shown = tuple(self._parts(FormattedText(text=content)))
             parts.append(Part(file=content.encode(), file_name=outbound.file.name, instead=shown))
         return parts
+
+    def _parts(self, formatted: FormattedText) -> list[Part]:
+        """The messages for a text. None of them mentions anybody but ourselves, also where a cut, or code that is shown
+        without its format, would make a name (D04, D28).
+        """
+        pieces = split_entities(without_mentions(formatted, own_name=self._own_name), MESSAGE_LENGTH)
+        return [_to_part(without_mentions(piece, own_name=self._own_name, keeps_length=True)) for piece in pieces]
 
     async def send(self, part: Part, ordinal: int) -> str:
         """Send a message. The first one of an answer to a pressed button takes the place of the button's message."""
@@ -201,7 +220,7 @@ class TelegramTransport:
                 return
             if not (part.entities and is_unparsable(refusal)):
                 raise
-            await self._show(chat_id, message_id, replace(part, entities=()))
+            await self._show(chat_id, message_id, part.plain())
 
     async def _sketch(self, chat_id: int, part: Part) -> None:
         try:
@@ -211,7 +230,7 @@ class TelegramTransport:
         except BadRequest as refusal:
             if not (part.entities and is_unparsable(refusal)):
                 raise
-            await self._sketch(chat_id, replace(part, entities=()))
+            await self._sketch(chat_id, part.plain())
 
 
 def message_link(channel: ChannelRef, message_id: str) -> str | None:

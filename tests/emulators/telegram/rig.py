@@ -51,7 +51,14 @@ class Rig:
             thread=str(thread or ""),
             visibility=Visibility.DM if chat.kind == "private" else Visibility.PRIVATE,
         )
-        return TelegramTransport(self.outbox, channel, reply_to=reply_to, pressed=pressed, max_parts=max_parts)
+        return TelegramTransport(
+            self.outbox,
+            channel,
+            reply_to=reply_to,
+            pressed=pressed,
+            max_parts=max_parts,
+            own_name=self.telegram.bot.username or "",
+        )
 
     def part(self, text: str) -> Part:
         """A text that needs one message."""

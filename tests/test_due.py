@@ -219,7 +219,7 @@ async def test_after_a_reset_what_the_old_conversation_knew_is_not_raised(make_a
     chat = await open_proactive(make_app)
     await keep(chat)
     await chat.say("/reset")
-    assert await raise_due(chat) == []
+    assert await build_raiser(chat.app.core, chat.app.desk).raise_due(NOON) == 0
 
 
 async def test_where_a_private_room_was_opened_what_it_knew_is_not_raised(make_app: MakeApp) -> None:

@@ -86,8 +86,8 @@ _COLUMNS = (
 
 
 def find_original(tx: Tx, session: SessionRow, inbound: Inbound) -> Original | None:
-    """The addressed message of a moment ago that an inbound repeats word for word, but for its mark: the newest that was
-    deleted, or else the newest.
+    """The addressed message of a moment ago that an inbound repeats word for word, but for its mark: the newest that
+    was deleted, or else the newest.
     """
     since = inbound.sent_at - REPOST_WITHIN
     recent = (messages.c.sent_at >= since, messages.c.author_key != inbound.author.key)

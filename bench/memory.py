@@ -34,8 +34,6 @@ from bench.chatter import Talk, load_encoding, make_talk
 from bench.pipeline import write_result
 from bench.summariser import BenchModel
 from bot.app import App, build_app
-from bot.memory.keeper import subject_of
-from bot.memory.snapshot import EVERYTHING
 from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
 from bot.store.compactions import Outcome, Reason, newest_compactions
@@ -50,6 +48,8 @@ MODELS = {0.1: "gpt-5", 0.25: "gpt-4.1", 0.5: "gpt-4o"}
 SETTLED_AFTER = 100
 """Turns from which on the verbatim tail is looked at."""
 BETWEEN_TURNS, BETWEEN_SESSIONS = timedelta(minutes=1), timedelta(hours=4)
+IDLE_FOR = timedelta(seconds=250)
+"""After the last message, a little more than the default of `SUMMARY__IDLE_SECONDS`."""
 
 ANN, CHANNEL = make_author("Ann"), make_channel(dm=True)
 
@@ -136,6 +136,7 @@ async def main() -> None:
         _print_compactions(cold[min(MODELS)])
     everything = [*warm.values(), *cold.values()]
     figures = _figures(everything)
+    figures["summary_mode"] = {str(price): _mode(run) for price, run in warm.items()}
     figures |= {f"cost_{name}": _costs(runs) for name, runs in (("warm", warm), ("cold", cold))}
     print(f"memory: {figures}")
     write_result("memory", {**figures, "texts": "LoCoMo" if options.locomo else "made"})
@@ -207,9 +208,10 @@ async def _say(app: App, text: str, clock: Clock) -> None:
 
 
 async def _part(app: App, clock: Clock) -> None:
-    """A session ends: while the cache still lives the conversation is looked at once, then it is quiet for hours."""
-    turn = await _preview(app)
-    await app.keeper.fold(subject_of(turn), Reason.IDLE, up_to=EVERYTHING)
+    """A session ends: the idle sweep looks at it while the cache still lives, then it is quiet for hours."""
+    clock.now += IDLE_FOR
+    sweep = next(job for job in app.jobs if job.name == "idle-sweep")
+    await sweep.run()
     await app.keeper.idle()
     clock.now += BETWEEN_SESSIONS
 
@@ -242,6 +244,12 @@ def _figures(runs: Sequence[Run]) -> dict[str, object]:
         "cpu_ms_p50": round(statistics.median(cpu), 2),
         "cpu_ms_p99": round(cpu[int(len(cpu) * 0.99) - 1], 2),
     }
+
+
+def _mode(run: Run) -> str:
+    """How most summaries were asked for: behind the cached request, or in a prompt of their own."""
+    behind = sum(call.cached > call.tokens / 2 for call in run.bill.summed)
+    return "reuse" if behind > len(run.bill.summed) / 2 else "own prompt"
 
 
 def _facts_mean(run: Run) -> float:

@@ -9,7 +9,7 @@ from enum import StrEnum
 from bot.settings import Summary
 
 HIGHEST_SOFT_RATIO = 0.7
-"""`auto` never waits longer: a larger prompt costs more than it spares (docs/design/remembering.md)."""
+"""`auto` never waits longer: a larger prompt costs more than it spares (docs/benchmarks.md)."""
 LEAST_GAIN_TOKENS = 1_500
 """A compaction that moves less is not worth its call."""
 OUTPUT_PRICE = 4.0

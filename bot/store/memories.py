@@ -113,7 +113,7 @@ def read_memory(tx: Tx, conversation_id: int, *, with_sources: bool = True) -> M
     return Memory(gist=gist, items=tuple(_item(row, sources.get(row.id, ())) for row in rows if row.kind != GIST))
 
 
-def _item(row: Row[Any], sources: Sequence[int]) -> Item:
+def _item(row: Any, sources: Sequence[int]) -> Item:
     new = NewItem(
         kind=ItemKind(row.kind),
         text=row.text,

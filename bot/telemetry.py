@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import re
 import sys
 import traceback
 from collections.abc import Iterable
@@ -32,8 +33,12 @@ CHATTY_LOGGERS = (
 """Loggers of libraries that speak at INFO about every request; some write addresses that hold a token (X01)."""
 
 
+_IN_ADDRESSES = re.compile(r"(/(?:webhooks|interactions)/\d+/)[^/?#\s'\"<>]+")
+"""Tokens that Discord hands out while we run; whoever has one speaks through our webhook or answers in our place."""
+
+
 class SecretMask:
-    """Replaces secrets in log records and texts. Secrets are added when they become known (tokens, API keys)."""
+    """Replaces secrets in log records and texts: those of the settings, and those that stand in Discord's addresses."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
         known = {secret for secret in secrets if len(secret) >= 6}
@@ -45,7 +50,7 @@ class SecretMask:
         for secret in self._secrets:
             if secret in text:
                 text = text.replace(secret, MASK)
-        return text
+        return _IN_ADDRESSES.sub(rf"\g<1>{MASK}", text)
 
     def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
         """A structlog processor; runs after tracebacks became text."""

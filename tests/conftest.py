@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 import sqlite3
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import hypothesis
 import pytest
+import structlog
 
 from bot.app import App, build_app
 from bot.chat import Adapter
@@ -22,6 +25,7 @@ from bot.prompt.tokens import TokenCounter
 from bot.settings import Settings
 from bot.store import schema
 from bot.store.database import Database
+from bot.telemetry import CHATTY_LOGGERS
 from bot.testing import NOW, FakeAdapter, ScriptedModel, make_channel
 from bot.tools import TOOLS, Tool
 
@@ -42,6 +46,19 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
         if name.startswith(heads):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def logging_as_before() -> Iterator[None]:
+    """What a test sets up to log is gone afterwards."""
+    root, hook, raises = logging.getLogger(), sys.excepthook, logging.raiseExceptions
+    levels = {logger: logger.level for logger in (root, *map(logging.getLogger, CHATTY_LOGGERS))}
+    handlers = root.handlers[:]
+    yield
+    structlog.reset_defaults()
+    root.handlers[:], sys.excepthook, logging.raiseExceptions = handlers, hook, raises
+    for logger, level in levels.items():
+        logger.setLevel(level)
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ import io
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,17 +20,7 @@ SECRET = "123456:SENTINEL-token"
 QUOTED = "123456%3ASENTINEL-token"
 
 
-@pytest.fixture(autouse=True)
-def _logging_as_before() -> Iterator[None]:
-    root, hook, raises = logging.getLogger(), sys.excepthook, logging.raiseExceptions
-    handlers, level = root.handlers[:], root.level
-    levels = {name: logging.getLogger(name).level for name in CHATTY_LOGGERS}
-    yield
-    structlog.reset_defaults()
-    root.handlers[:], sys.excepthook, logging.raiseExceptions = handlers, hook, raises
-    root.setLevel(level)
-    for name, before in levels.items():
-        logging.getLogger(name).setLevel(before)
+pytestmark = pytest.mark.usefixtures("logging_as_before")
 
 
 def logged(form: str, act: Callable[[], None], *, level: str = "debug") -> str:
@@ -117,6 +107,9 @@ LIBRARY = logging.getLogger("some.library")
     [
         log_event(url=f"https://api.telegram.org/bot{SECRET}/getMe"),
         log_event(url=f"https://host/?token={QUOTED}"),
+        log_event(url="https://discord.com/api/v10/webhooks/42/SENTINEL-hook_1/messages/@original?thread_id=1"),
+        log_event(error=ValueError("url='http://host/interactions/42/aW50:SENTINEL==/callback'")),
+        lambda: LIBRARY.warning("POST %s", "https://discord.com/api/webhooks/42/SENTINEL"),
         log_event(thing=Thing(SECRET), error=ValueError(SECRET)),
         log_event(items=[SECRET, (SECRET,)], table={SECRET: {"deep": SECRET}}),
         lambda: structlog.get_logger("bot.test").info(f"event {SECRET}"),

@@ -43,10 +43,12 @@ class Settings(PlaceSettings, BaseSettings):
     debug_logging: bool = Field(False, description="token counts and decisions, without message text")
     reserve_ratio: float = Field(0.05, ge=0, lt=1, description="safety margin of the window")
     trim_threshold_ratio: float = Field(1.0, gt=0, le=1, description="part of the window that a prompt may fill")
-    memory_token_budget: int = Field(4096, ge=0, description="tokens of lore, recall, extensions together; less where room is short")
+    memory_token_budget: int = Field(
+        4096, ge=0, description="tokens of lore, recall, extensions; less where room is short"
+    )
     section_timeout_ms: int = Field(10_000, ge=0, description="one section's build; 0 = no limit")
     max_tool_steps: int = Field(30, ge=1, description="tool rounds per turn")
-    tool_result_max_ratio: float = Field(0.15, gt=0, le=1, description="part of the window that one result of a tool may take")
+    tool_result_max_ratio: float = Field(0.15, gt=0, le=1, description="part of the window for one result of a tool")
     answer_within: Seconds = Field(timedelta(minutes=15), description="seconds; older messages stay unanswered")
     on_adapter_failure: Literal["degrade", "exit"] = Field(
         "degrade",

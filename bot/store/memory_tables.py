@@ -23,7 +23,7 @@ class MemoryItem(SQLModel, table=True):
 
     __tablename__: ClassVar[str] = "memory_item"
     __table_args__ = (
-        Index("ix_memory_item_live", "conversation_id", "id", sqlite_where=LIVE_ITEM),
+        Index("ix_memory_item_conversation", "conversation_id", "id"),
         Index("ix_memory_item_due", "day", sqlite_where=TO_BE_RAISED),
         {"sqlite_autoincrement": True},
     )

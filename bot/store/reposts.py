@@ -146,6 +146,7 @@ def merge(tx: Tx, session: SessionRow, repost: Repost) -> bool:
     nothing = {"platform_message_id": None, "text": "", "words": 0, "tokens": 0, "quote": ""}
     tx.execute(update(messages).where(messages.c.id == row.id).values(**nothing, deleted_at=row.sent_at))
     original, changed = repost.original, {"platform_message_id": row.platform_message_id}
+    assert original.id is not None
     if not original.is_private:
         give_name(tx, session.id, repost.name, of=repost.face_key, to=original.author_key)
         changed["author_name"] = name_in_lines(tx, session.id, original.author_key, repost.name)

@@ -48,13 +48,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id"),
         sqlite_autoincrement=True,
     )
-    op.create_index(
-        "ix_memory_item_live",
-        "memory_item",
-        ["conversation_id", "id"],
-        unique=False,
-        sqlite_where=sa.text("retired_at IS NULL"),
-    )
+    op.create_index("ix_memory_item_conversation", "memory_item", ["conversation_id", "id"], unique=False)
     op.create_index("ix_memory_item_subject", "memory_item", ["subject"], unique=False)
     op.create_table(
         "memory_source",

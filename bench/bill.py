@@ -29,6 +29,8 @@ class Asked:
     planted: int
     verbatim: int
     """Tokens of the newest unbroken run of original messages."""
+    memory: int
+    """Tokens of what the system message holds beyond that of the first request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +55,8 @@ class Bill:
     _before: list[int] = field(default_factory=list)
     """The previous request for an answer: the provider has it in its cache."""
 
+    _without_memory: int = 0
+
     def __post_init__(self) -> None:
         self._tokens = lru_cache(4_096)(self.encoding.encode_ordinary)
 
@@ -67,6 +71,7 @@ class Bill:
     def ask(self, request: ModelRequest) -> None:
         """Note a request for an answer."""
         tokens = self._rendered(request)
+        self._without_memory = self._without_memory or self.count(request.messages[0].text)
         planted = [each for each in self.talk.planted if each.turn <= self.turn]
         seen = {found for message in request.messages for found in CODE.findall(message.text)}
         self.asked.append(
@@ -77,6 +82,7 @@ class Bill:
                 known=sum((str(each.box), each.code) in seen for each in planted),
                 planted=len(planted),
                 verbatim=self._verbatim(request.messages),
+                memory=self.count(request.messages[0].text) - self._without_memory,
             )
         )
         self._before = tokens

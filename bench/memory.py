@@ -240,6 +240,7 @@ def _figures(runs: Sequence[Run]) -> dict[str, object]:
         "facts_mean": min(_facts_mean(run) for run in runs),
         "facts_end": min(run.bill.asked[-1].known / run.bill.asked[-1].planted for run in runs),
         "verbatim_min": min(one.verbatim for one in asked if one.turn >= SETTLED_AFTER),
+        "memory_mean": round(statistics.fmean(one.memory for one in asked if one.memory)),
         "fill_max": round(max(one.tokens for one in asked) / WINDOW, 3),
         "cpu_ms_p50": round(statistics.median(cpu), 2),
         "cpu_ms_p99": round(cpu[int(len(cpu) * 0.99) - 1], 2),

@@ -12,8 +12,8 @@ from collections.abc import AsyncGenerator, Iterator
 from bench.bill import CODE, Bill
 from bot.llm.model import Completion, Finish, ModelEvent, ModelRequest, TextDelta
 
-GIST_TOKENS, MEMORY_TOKENS = 260, 720
-"""How long the gist is, and up to where the first summary is filled with events; codes come on top of it."""
+GIST_TOKENS, MEMORY_TOKENS, CODE_TOKENS = 260, 800, 16
+"""How long the gist is, up to where every summary fills the memory with events, and what a note of a code takes."""
 FILLER = "They talked about everyday things, about people they both know, and said that they would go on another day. "
 EVENT = "Ann told a long story about somebody she knows, what that person had found and lost, and what she made of it"
 LONGEST_MERGED = 290
@@ -62,7 +62,8 @@ def sum_up(request: ModelRequest, bill: Bill) -> str:
         for box, code in CODE.findall(said)
         if (box, code) not in known
     ]
-    events = [] if "<notes>" in asked else [{"day": None, "text": text, "lines": [1]} for text in _events(bill)]
+    held = max(GIST_TOKENS, bill.asked[-1].memory) + CODE_TOKENS * len(facts)
+    events = [{"day": None, "text": text, "lines": [1]} for text in _events(MEMORY_TOKENS - held, bill)]
     return json.dumps({"facts": facts, "events": events, "gist": _filled(FILLER, GIST_TOKENS, bill)})
 
 
@@ -79,9 +80,11 @@ def _behind(request: ModelRequest) -> Iterator[tuple[int, str, str]]:
         yield int(number), who, request.messages[-1 - int(back)].text
 
 
-def _events(bill: Bill) -> list[str]:
-    room = MEMORY_TOKENS - GIST_TOKENS
-    return [f"{EVENT} ({number})" for number in range(1, room // bill.count(f"2026-03-01: {EVENT} (1)\n- ") + 1)]
+def _events(room: int, bill: Bill) -> list[str]:
+    """Stories that fill a room; each is told in one summary only, so that none is taken for a known one."""
+    turn = bill.turn
+    most = room // bill.count(f"- 2026-03-01: {EVENT} ({turn}-1)\n")
+    return [f"{EVENT} ({turn}-{number})" for number in range(1, most + 1)]
 
 
 def _filled(text: str, tokens: int, bill: Bill) -> str:

@@ -79,6 +79,8 @@ def test_D04_once_is_as_good_as_twice(markdown: str) -> None:
         ("@ alice, a @", "@ alice, a @"),
         ("write to alice@example.org or josé@example.org", "write to alice@example.org or josé@example.org"),
         ("`@alice`", "@alice"),
+        ("`a`@alice", "a@\u2060alice"),
+        ("https://a.bc/`x`@alice", "https://a.bc/x@\u2060alice"),
         ("```\n@alice\n```", "@alice"),
         ("see https://example.org/@alice/1", "see https://example.org/@alice/1"),
         ("<https://example.org:8080?a=@alice>", "https://example.org:8080?a=@alice"),

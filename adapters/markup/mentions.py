@@ -44,22 +44,25 @@ def without_mentions(formatted: FormattedText, *, own_name: str = "", keeps_leng
 
 def _find_names(formatted: FormattedText, own_name: str) -> Iterator[int]:
     """Where at signs stand that make a name."""
-    text = formatted.text
-    if "@" not in text:
+    if "@" not in formatted.text:
         return
-    units = Units(text)
-    code = [(units.index(it.offset), units.index(it.end)) for it in formatted.entities if it.type in ("code", "pre")]
-    quiet = {
-        place
-        for start, end in [*code, *(found.span() for found in _ADDRESS.finditer(text))]
-        for place in range(start, end)
-        if text[place] == "@"
-    }
+    text = _without_code(formatted)
+    in_addresses = {at for found in _ADDRESS.finditer(text) for at in range(*found.span()) if text[at] == "@"}
     for found in _NAME.finditer(text):
         before = text[found.start() - 1 : found.start()]
         is_inside_a_word = before.isalpha() or before.isdecimal() or before == "_"  # as in an e-mail address
-        if not is_inside_a_word and found[1].lower() != own_name and found.start() not in quiet:
+        if not is_inside_a_word and found[1].lower() != own_name and found.start() not in in_addresses:
             yield found.start()
+
+
+def _without_code(formatted: FormattedText) -> str:
+    """The text in which spaces stand for everything that is code."""
+    units, chars = Units(formatted.text), list(formatted.text)
+    for it in formatted.entities:
+        if it.type in ("code", "pre"):
+            start, end = units.index(it.offset), units.index(it.end)
+            chars[start:end] = " " * (end - start)
+    return "".join(chars)
 
 
 def _with_joiners(formatted: FormattedText, places: list[int]) -> FormattedText:

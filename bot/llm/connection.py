@@ -11,11 +11,14 @@ from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import aiohttp
-import openai
 
 from bot.llm.answer import BrokenAnswer
 from bot.llm.refusals import Refusal, read_refusal
+from bot.llm.sdk import unused_types_left_out
 from bot.llm.transport import AiohttpTransport
+
+with unused_types_left_out():
+    import openai
 
 CONNECT_SECONDS = 10.0
 """Longest wait for a connection, and for a list of models."""

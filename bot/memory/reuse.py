@@ -79,10 +79,12 @@ class Reuse:
     def note(self, turn: Turn, prompt: Prompt) -> None:
         """Keep what was sent for a turn, unless messages were left out of it, or it is too heavy to keep."""
         self._last.pop(turn.conversation_id, None)
+        if not self._is_wanted(turn.model):
+            return
         rows = {row.id: row for unit in group_history(turn.history) for row in unit}
         said = [message for message in prompt.messages if message.role is not Role.SYSTEM]
         is_whole = len(said) == len(rows) and not (prompt.cuts.shortened or prompt.cuts.results)
-        if not is_whole or not self._is_wanted(turn.model) or any(message.images for message in prompt.messages):
+        if not is_whole or any(message.images for message in prompt.messages):
             return
         self._last[turn.conversation_id] = LastRequest(
             model=turn.model,

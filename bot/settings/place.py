@@ -50,7 +50,7 @@ class PlaceSettings(BaseModel):
     activation_keywords: NameList = Field((), description="for ACTIVATION=keyword", json_schema_extra=PLACE)
     activation_probability: float = Field(0.05, ge=0, le=1, description="for random", json_schema_extra=PLACE)
     burst_ms: int = Field(
-        1500, ge=0, le=60_000, description="how long fragments may restart a turn", json_schema_extra=PLACE
+        1500, ge=0, le=86_400_000, description="how long fragments may restart a turn", json_schema_extra=PLACE
     )
     timezone: TimeZone = Field("UTC", description="IANA name", json_schema_extra=PLACE)
     language: str = Field("auto", description="of system replies: auto, en, zh, ...", json_schema_extra=PLACE)

@@ -14,13 +14,14 @@ from sqlalchemy.exc import DatabaseError
 from sqlmodel import SQLModel
 
 import bot.store.memory_tables
-import bot.store.tables  # noqa: F401  (both fill SQLModel.metadata)
+import bot.store.metadata
+import bot.store.tables  # noqa: F401  (all fill SQLModel.metadata)
 from bot.store.database import DatabaseUnusable, database_file, open_engine
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0006"
+HEAD = "0007"
 """The newest revision in `migrations/versions`; a test holds the two equal, so that a start need not load Alembic."""
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"

@@ -13,6 +13,7 @@ from bot.overrides import Source, StoredOverride
 from bot.store.database import Tx
 from bot.store.introductions import move_introduction
 from bot.store.memory_moves import move_memories, move_subject
+from bot.store.metadata import move_about, move_kept
 from bot.store.people import move_identity
 from bot.store.tables import Scope, conversations, messages, model_calls, namings, overrides, sessions
 
@@ -173,6 +174,7 @@ def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
     move_introduction(tx, old.place_key, new.place_key)
     move_identity(tx, old.place_key, new.place_key)
     move_subject(tx, old.place_key, new.place_key)
+    move_about(tx, old.place_key, new.place_key)
     return moved
 
 
@@ -190,6 +192,7 @@ def _absorb(tx: Tx, key: str, into: int) -> None:
     for table in (conversations, model_calls):
         tx.execute(update(table).where(table.c.session_id == newcomer).values(session_id=into))
     tx.execute(delete(namings).where(namings.c.session_id == newcomer))
+    move_kept(tx, newcomer, into)
     tx.execute(delete(sessions).where(sessions.c.id == newcomer))
 
 

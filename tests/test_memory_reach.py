@@ -190,3 +190,16 @@ async def test_what_another_persona_knows_after_a_switch_is_a_setting(make_app: 
     assert ("Her name is Bob" in asked) == (how != "separate")
     assert ("They got to know each other." in asked) == (how == "shared")
     assert ("number 19" in asked) == (how == "shared")
+
+
+async def test_what_the_persona_before_has_said_in_a_shared_conversation_is_not_the_new_ones_word(
+    make_app: MakeApp,
+) -> None:
+    chat = await open_chat(make_app, persona_switch="shared", persona="bryony", **SMALL)
+    greeting, hello = await chat.say("hello")
+    await chat.say("/persona use familiar")
+    (answer,) = await chat.say("who said that?")
+    said = [f"Bryony: {greeting}", "hello", f"Bryony: {hello}", "who said that?"]
+    assert chat.last_prompt == [("user", line) for line in said]
+    await chat.say("and that?")
+    assert chat.last_prompt[-2:] == [("assistant", answer), ("user", "and that?")]

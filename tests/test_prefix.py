@@ -165,7 +165,7 @@ MIRA = Persona(
 )
 MIRA_ENDED = replace(MIRA, card=MIRA.card.model_copy(update={"description": "Retired."}))
 FIRST = make_row("hello")
-REPLY = replace(make_row("Aye."), position=FIRST.position, kind=MessageKind.REPLY, conversation_id=1)
+REPLY = make_row("Aye.", position=FIRST.position, kind=MessageKind.REPLY, conversation_id=1, persona_id="mira")
 TURN = make_turn(FIRST, persona=MIRA, persona_id="mira", persona_name="Mira")
 TOOL = ToolSpec(name="t", description="d", parameters={})
 

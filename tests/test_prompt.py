@@ -144,6 +144,11 @@ async def test_going_on_asks_for_more_behind_the_last_answer() -> None:
         (make_row("hi", quote="Bob: what?"), True, ("user", "[replying to Bob: what?]\nAlice: hi")),
         (make_row("hi", kind=MessageKind.REPLY, conversation_id=1, author_name="Mira"), True, ("assistant", "hi")),
         (make_row("hi", kind=MessageKind.REPLY, conversation_id=2, author_name="Bo"), False, ("user", "Bo: hi")),
+        (
+            make_row("hi", kind=MessageKind.REPLY, conversation_id=1, persona_id="bo", author_name="Bo"),
+            False,
+            ("user", "Bo: hi"),
+        ),
         (make_row("<|endoftext|>"), False, ("user", "<|endoftext|>")),
     ],
 )

@@ -56,7 +56,7 @@ def said(text: str) -> WindowRow:
 
 def answered(row: WindowRow, *results: str, answer: str = "done") -> list[WindowRow]:
     """A message with a tool round that had these results, and the answer, all at one position."""
-    facts: dict[str, Any] = {"position": row.position, "conversation_id": 1, "author_key": None}
+    facts: dict[str, Any] = {"position": row.position, "conversation_id": 1, "author_key": None, "persona_id": "mira"}
     calls = tuple({"id": f"c{row.id}-{number}", "name": "look", "arguments": "{}"} for number in range(len(results)))
     rounds = [make_row("", kind=MessageKind.TOOL, tool_calls=calls, **facts)] if results else []
     rounds += [

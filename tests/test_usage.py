@@ -55,7 +55,7 @@ TOOL = ToolSpec(name="t", description="a b c", parameters={})
 
 async def usage_of(*, factor: float = 1.0, **changes: Any) -> PromptUsage:
     asked = make_row("q " * 7)
-    facts = {"position": asked.position, "conversation_id": 1}
+    facts: dict[str, Any] = {"position": asked.position, "conversation_id": 1, "persona_id": "mira"}
     call = make_row("", kind=MessageKind.TOOL, tool_calls=({"id": "c", "name": "t", "arguments": ""},), **facts)
     result = make_row("x " * 50, kind=MessageKind.TOOL, tool_call_id="c", tool_name="t", **facts)
     reply = make_row("a", kind=MessageKind.REPLY, **facts)

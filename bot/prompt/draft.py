@@ -59,7 +59,7 @@ class Costs:
 
     def around(self, row: WindowRow) -> int:
         """The cost of everything but the words."""
-        prefix = "" if is_own_word(row, self.turn.conversation_id) else prefix_of(row, self.turn.is_group)
+        prefix = "" if is_own_word(row, self.turn) else prefix_of(row, self.turn.is_group)
         images = self.images.get(row.id, 0) * IMAGE_TOKENS
         return images + (self.count(prefix) if prefix else 0) + MESSAGE_OVERHEAD_TOKENS
 

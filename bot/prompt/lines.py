@@ -7,6 +7,7 @@ from itertools import groupby
 
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
+from bot.turn import Turn
 
 
 def line_of(row: WindowRow, in_group: bool) -> str:
@@ -24,9 +25,17 @@ def prefix_of(row: WindowRow, in_group: bool) -> str:
     return note + speaker
 
 
-def is_own_word(row: WindowRow, conversation_id: int) -> bool:
-    """Whether the persona said it in this conversation, or one of its tools did; such rows have no prefix."""
-    return row.kind is MessageKind.TOOL or (row.kind is MessageKind.REPLY and row.conversation_id == conversation_id)
+def is_own_word(row: WindowRow, turn: Turn) -> bool:
+    """Whether the turn's persona said it in this conversation, or a tool did; such rows have no prefix. What another
+    one said that had the conversation before (`PERSONA_SWITCH=shared`) is a line of somebody else.
+    """
+    return row.kind is MessageKind.TOOL or is_own_reply(row, turn)
+
+
+def is_own_reply(row: WindowRow, turn: Turn) -> bool:
+    """Whether it is an answer of the turn's persona in this conversation."""
+    speaker = (row.conversation_id, row.persona_id)
+    return row.kind is MessageKind.REPLY and speaker == (turn.conversation_id, turn.persona_id)
 
 
 def group_history(rows: Iterable[WindowRow]) -> list[tuple[WindowRow, ...]]:

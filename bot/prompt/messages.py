@@ -80,7 +80,7 @@ def message_of(row: WindowRow, turn: Turn, images: Sequence[ImageRow], thoughts:
         return ModelMessage(role=Role.ASSISTANT, text=row.text, tool_calls=calls, reasoning=reasoning)
     if row.kind is MessageKind.TOOL:
         return ModelMessage(role=Role.TOOL, text=row.text, tool_call_id=row.tool_call_id, name=row.tool_name)
-    if is_own_word(row, turn.conversation_id):
+    if is_own_word(row, turn):
         return ModelMessage(role=Role.ASSISTANT, text=row.text)
     return ModelMessage(
         role=Role.USER,

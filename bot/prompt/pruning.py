@@ -122,12 +122,12 @@ def _by_position(draft: Draft) -> list[str]:
     pruning = draft.turn.settings.values.context_pruning
     if not pruning.enabled or draft.fill < pruning.soft_trim_ratio:
         return []
-    keep, conversation_id = pruning.keep_last_assistants, draft.turn.conversation_id
+    keep = pruning.keep_last_assistants
     before = dict(draft.forms)
-    old = results_before(draft.units, keep, conversation_id)
+    old = results_before(draft.units, keep, draft.turn)
     limit = pruning.soft_trim.max_chars
     draft.cut([row for row in old if row.id not in draft.forms and len(row.text) > limit], CutForm.TRIMMED)
-    old = results_before(draft.units, keep, conversation_id)
+    old = results_before(draft.units, keep, draft.turn)
     if pruning.hard_clear.enabled and sum(len(row.text) for row in old) >= pruning.min_prunable_tool_chars:
         for row in old:
             if draft.fill < pruning.hard_clear_ratio:

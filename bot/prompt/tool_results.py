@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from bot.prompt.lines import is_own_reply
 from bot.prompt.shortening import Count, head
 from bot.settings import ContextPruning
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
-from bot.turn import CutForm
+from bot.turn import CutForm, Turn
 
 Unit = tuple[WindowRow, ...]
 
@@ -44,19 +45,15 @@ def _groups(unit: Unit) -> Iterator[Unit]:
         yield tuple(group)
 
 
-def results_before(units: Sequence[Unit], assistants: int, conversation_id: int) -> list[WindowRow]:
+def results_before(units: Sequence[Unit], assistants: int, turn: Turn) -> list[WindowRow]:
     """The results that stand before the last so many of the persona's messages, oldest first; calls count as such."""
     rows = [row for unit in units for row in unit]
-    own = [at for at, row in enumerate(rows) if _is_assistant(row, conversation_id)]
+    own = [at for at, row in enumerate(rows) if row.tool_calls or is_own_reply(row, turn)]
     if len(own) < assistants:
         return []
     end = own[-assistants] if assistants else len(rows)
     newest = {row.id for group in tool_groups(units)[-1:] for row in group}
     return [row for row in rows[:end] if is_result(row) and row.id not in newest]
-
-
-def _is_assistant(row: WindowRow, conversation_id: int) -> bool:
-    return bool(row.tool_calls) or (row.kind is MessageKind.REPLY and row.conversation_id == conversation_id)
 
 
 def in_form(row: WindowRow, form: CutForm, pruning: ContextPruning, count: Count) -> WindowRow:

@@ -15,6 +15,7 @@ from bot.store.introductions import move_introduction
 from bot.store.memory_moves import move_memories, move_subject
 from bot.store.metadata import move_about, move_kept
 from bot.store.people import move_identity
+from bot.store.personas import move_cards
 from bot.store.tables import Scope, conversations, messages, model_calls, namings, overrides, sessions
 
 
@@ -175,6 +176,7 @@ def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
     move_identity(tx, old.place_key, new.place_key)
     move_subject(tx, old.place_key, new.place_key)
     move_about(tx, old.place_key, new.place_key)
+    move_cards(tx, old.place_key, new.place_key)
     return moved
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gettext
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import polib
@@ -42,8 +42,7 @@ class Catalogue:
         Raises:
             CatalogueDamaged: one of them cannot be read.
         """
-        others = sorted(path.stem for path in folder.glob("*.po") if path.stem != FALLBACK)
-        self._by_locale = {locale: _read(folder / f"{locale}.po") for locale in (FALLBACK, *others)}
+        self._by_locale = {locale: _read(folder / f"{locale}.po") for locale in locales_of(folder)}
         self._by_tag = {locale.lower(): locale for locale in self._by_locale}
         self._told: set[tuple[str, str]] = set()
 
@@ -89,6 +88,20 @@ class Catalogue:
         if (event, message_id) not in self._told:
             self._told.add((event, message_id))
             log.warning(event, message_id=message_id, lacking=list(lacking))
+
+
+def locales_of(folder: Path = LOCALES_FOLDER) -> tuple[str, ...]:
+    """Every locale that has a file, English first."""
+    return FALLBACK, *sorted(path.stem for path in folder.glob("*.po") if path.stem != FALLBACK)
+
+
+def has_texts(tag: str, locales: Iterable[str]) -> bool:
+    """Whether there are texts in a language, given as a tag such as `zh` or `zh-TW`, in any of its variants."""
+    return _language(tag) in map(_language, locales)
+
+
+def _language(tag: str) -> str:
+    return tag.replace("_", "-").partition("-")[0].lower()
 
 
 def _read(path: Path) -> gettext.GNUTranslations:

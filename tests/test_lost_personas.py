@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from bot.app import build_app
-from bot.chat import Severity
-from bot.cli.doctor import persona_findings
+from bot.app.personas import persona_problems
 from bot.env import SettingsError
+from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
 from bot.store import sessions
 from bot.store.database import Tx
@@ -23,24 +23,20 @@ from tests.talking import DM, GROUP, open_chat
 @pytest.mark.parametrize(
     ("given", "problem"),
     [
-        ({"persona": "bryonie"}, "PERSONA names no card that can be used: 'bryonie'; did you mean bryony?"),
-        ({"persona": "漢字"}, "PERSONA names no card that can be used: '漢字'; there are "),
+        ({"persona": "bryonie"}, "PERSONA names no card that can be used; did you mean bryony?"),
+        ({"persona": "漢字"}, "PERSONA names no card that can be used; there are "),
         ({"profiles": {"discord": {"persona": "familiarr"}}}, "PROFILES__DISCORD__PERSONA names no card"),
     ],
 )
-def test_the_start_and_the_doctor_refuse_a_persona_that_is_not_there(given: dict[str, Any], problem: str) -> None:
-    settings = Settings(_env_file=None, **given)
+def test_no_app_is_built_for_a_persona_that_is_not_there(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        build_app(settings, adapters={})
-    (finding,) = persona_findings(settings)
+        build_app(Settings(_env_file=None, **given), adapters={})
     assert problem in refused.value.problems[0]
-    assert (finding.severity, finding.message) == (Severity.FAULT, refused.value.problems[0])
 
 
 @pytest.mark.parametrize("persona", ["", "none", "None", "bryony", " Bryony "])
 def test_a_persona_that_is_there_is_no_fault_however_it_is_written(persona: str) -> None:
-    (finding,) = persona_findings(Settings(_env_file=None, persona=persona))
-    assert finding.severity is Severity.OK
+    assert persona_problems(Settings(_env_file=None, persona=persona), PersonaLibrary()) == []
 
 
 async def test_a_place_whose_persona_is_gone_hears_it_once_and_the_default_one_answers(make_app: MakeApp) -> None:

@@ -153,33 +153,62 @@ def test_an_unknown_key_is_told_with_the_one_that_was_meant(load: Load, line: st
 
 
 def test_a_key_like_no_other_is_told_without_a_guess(load: Load) -> None:
-    assert problems_of(load, "WHATEVER_THIS_IS=5") == ["WHATEVER_THIS_IS is no setting"]
+    assert problems_of(load, "WHATEVER_THIS_IS=5") == ["WHATEVER_THIS_IS is no setting; .env.example lists them all"]
 
 
 def test_faults_of_the_whole_are_told_beside_faults_of_one_value(load: Load) -> None:
-    problems = problems_of(load, "LOG_FORMAT=xml", "MODEL=openai/gpt-5", "CONTEXT_TOKENS=1000")
+    problems = problems_of(load, "LOG_FORMAT=xml", "PROVIDERS__MINE__API_KEY=x", "CONTEXT_TOKENS=1000")
     assert len(problems) == 3
     assert "leaves too little room" in problems[1]
-    assert "provider that is not configured" in problems[2]
+    assert "PROVIDERS__MINE__BASE_URL is needed" in problems[2]
+
+
+def test_a_refused_part_does_not_hide_faults_of_what_stands_beside_it(load: Load) -> None:
+    problems = problems_of(
+        load,
+        "SUMMARY__HARD_RATIO=7",
+        "SUMMARY__TRIGGER__TYPE=tokens",
+        "SUMMARY__TRIGGER__VALUE=many",
+        "PROVIDERS__ONE__API_KYE=x",
+        "PROVIDERS__ONE__BASE_URL=http://127.0.0.1:1/v1",
+        "PROVIDERS__TWO__API_KEY=x",
+        "TELEGRAM__WEBHOOK__PORT=many",
+        "TELEGRAM__WEBHOOK__PATH=hook",
+        "PROFILES__DISCORD__SUMMARY__TRIGGER__TYPE=token_ratio",
+    )
+    assert [problem.partition(" ")[0] for problem in problems] == [
+        "SUMMARY__TRIGGER__VALUE", "SUMMARY__HARD_RATIO", "TELEGRAM__WEBHOOK__PORT", "PROVIDERS__ONE__API_KYE",
+        "PROFILES__DISCORD__SUMMARY__TRIGGER", "PROVIDERS__TWO__BASE_URL", "TELEGRAM__WEBHOOK__PATH",
+    ]  # fmt: skip
 
 
 def test_nothing_is_concluded_from_a_setting_that_is_unsound_itself(load: Load) -> None:
-    problems = problems_of(load, "MODEL=openai/gpt-5", "PROVIDERS__OPENAI__API_KYE=x", "CONTEXT_TOKENS=few")
-    assert len(problems) == 2
+    problems = problems_of(load, "PROVIDERS__MINE=x", "MAX_OUTPUT_TOKENS=15000", "CONTEXT_TOKENS=few")
+    assert [problem.partition(" ")[0] for problem in problems] == ["CONTEXT_TOKENS", "PROVIDERS__MINE"]
 
 
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
         (["PROVIDERS__MINE__API_KEY=x"], "PROVIDERS__MINE__BASE_URL is needed"),
-        (["MODEL=openai/gpt-5"], "configured: none"),
-        (["MODEL=openai/gpt-5", "PROVIDERS__GROQ__API_KEY=x"], "configured: groq"),
         (["DISCORD=x"], "DISCORD is a table"),
         (["SUMMARY__TRIGGER__TYPE=token_ratio", "SUMMARY__TRIGGER__VALUE=2"], "between 0 and 1"),
         (["SUMMARY__TRIGGER__TYPE=tokens", "SUMMARY__TRIGGER__VALUE=0.5"], "positive whole number"),
         (["SUMMARY__TRIGGER__TYPE=tokens", "SUMMARY__TRIGGER__VALUE=inf"], "finite"),
-        (["QUOTA__MESSAGES_PER_MINUTE=-1"], "greater than or equal to 0"),
-        (["ANSWER_WITHIN=-5"], "ANSWER_WITHIN"),
+        (["QUOTA__MESSAGES_PER_MINUTE=-1"], "QUOTA__MESSAGES_PER_MINUTE must be 0 or more, or auto"),
+        (["QUOTA__MESSAGES_PER_MINUTE=often"], "QUOTA__MESSAGES_PER_MINUTE must be a whole number, or auto"),
+        (["ANSWER_WITHIN=-5"], "ANSWER_WITHIN must be 0 seconds or more"),
+        (["ANSWER_WITHIN=-PT5M"], "ANSWER_WITHIN must be 0 seconds or more"),
+        (["STOP_GRACE=soon"], "STOP_GRACE must be a number of seconds, 0 or more, or a duration such as PT15M"),
+        (["STOP_GRACE=99999999999999999999"], "STOP_GRACE must be a number of seconds"),
+        (["PROVIDERS__OPENAI__TOTAL_TIMEOUT=-0.5"], "PROVIDERS__OPENAI__TOTAL_TIMEOUT must be 0 seconds or more"),
+        (["BURST_MS=-1"], "BURST_MS must be 0 or more"),
+        (["SUMMARY__IDLE_SECONDS=soon"], "SUMMARY__IDLE_SECONDS must be a whole number"),
+        (["PROFILES__DISCORD__BURST_MS=1e9"], "PROFILES__DISCORD__BURST_MS must be a whole number"),
+        (["LOG_FORMAT=xml"], "LOG_FORMAT must be text or json"),
+        (["PROFILES__DISCORD__THINKING=perhaps"], "PROFILES__DISCORD__THINKING must be on or off"),
+        (["ACTIVATION_PROBABILITY=2"], "ACTIVATION_PROBABILITY must be 1 or less"),
+        (["PROFILES__DISCORD__MAX_OUTPUT_TOKENS=15500"], "PROFILES__DISCORD__CONTEXT_TOKENS leaves too little room"),
         (["PROFILES__DISCORD__TIMEZONE=GMT+25"], "no time zone has that name"),
     ],
 )

@@ -31,9 +31,9 @@ def _problem(typed: str, library: PersonaLibrary) -> str | None:
             return f"is the name of several cards; take one by its id: {_listed(persona.id for persona in matches)}"
     near = library.near(typed)
     if near:
-        return f"names no card that can be used: {typed!r}; did you mean {_listed(near)}?"
+        return f"names no card that can be used; did you mean {_listed(near)}?"
     known = [persona.id for persona in library.personas]
-    return f"names no card that can be used: {typed!r}; there are {_listed([*known, NO_PERSONA])}"
+    return f"names no card that can be used; there are {_listed([*known, NO_PERSONA])}"
 
 
 def _listed(ids: Iterable[str]) -> str:

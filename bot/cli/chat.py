@@ -8,9 +8,10 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
+from bot.app.named import checked_settings
 from bot.cli.embedded import local_model_for
 from bot.cli.signals import stop_signals
-from bot.env import load_settings, secrets_of
+from bot.env import secrets_of
 from bot.errors import OperatorError
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
@@ -33,7 +34,7 @@ class DataFolderUnusable(OperatorError):
 
 def chat() -> None:
     """Talk to a persona in this terminal."""
-    raise SystemExit(chat_with(load_settings()))
+    raise SystemExit(chat_with(checked_settings()))
 
 
 def chat_with(settings: Settings) -> int:

@@ -7,14 +7,14 @@ import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack
 
-from bot.app.personas import persona_problems
+from bot.app.named import checked_settings
 from bot.app.platforms import configured_adapters
 from bot.chat import CommandMenu, Finding, Severity, ValueQuery
 from bot.cli.embedded import local_model_for
 from bot.cli.inert import plain
 from bot.cli.servers import model_findings
 from bot.cli.storage import storage_findings
-from bot.env import load_settings, near_misses, secrets_of, without_effect
+from bot.env import SettingsError, near_misses, secrets_of, without_effect
 from bot.errors import OperatorError
 from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
@@ -28,13 +28,13 @@ _MARKS = {Severity.OK: "[green]ok[/]     ", Severity.WARNING: "[yellow]warning[/
 
 def doctor() -> None:
     """Check everything by real calls; exit code 1 when something is broken."""
-    settings = load_settings()
+    settings = _demand_settings()
     setup_logging(form="text", level="error", secrets=secrets_of(settings))
     report = _Report(secrets_of(settings))
     report.tell(_ok("settings", f"read and understood; the time zone is {settings.timezone}"))
     for problem in [*near_misses(os.environ), *without_effect(settings)]:
-        report.tell(Finding(severity=Severity.WARNING, subject="settings", message=problem))
-    for finding in (*storage_findings(settings), *persona_findings(settings)):
+        report.tell(_setting(problem, Severity.WARNING))
+    for finding in (*storage_findings(settings), *card_findings()):
         report.tell(finding)
     with ExitStack() as stack:
         try:
@@ -45,6 +45,24 @@ def doctor() -> None:
             asyncio.run(report.follow(model_findings(settings, local)))
     asyncio.run(report.follow(platform_findings(settings)))
     raise SystemExit(report.exit_code)
+
+
+def _demand_settings() -> Settings:
+    """The settings; where they cannot be used, each problem is a finding and nothing else is looked at."""
+    try:
+        return checked_settings()
+    except SettingsError as error:
+        report = _Report(())
+        for problem in error.problems:
+            report.tell(_setting(problem, Severity.FAULT))
+        for problem in near_misses(os.environ):
+            report.tell(_setting(problem, Severity.WARNING))
+        report.tell(_setting(f"the rest is looked at once these are mended ({error.read})", Severity.WARNING))
+        raise SystemExit(report.exit_code) from None
+
+
+def _setting(problem: str, severity: Severity) -> Finding:
+    return Finding(severity=severity, subject="settings", message=problem)
 
 
 class _Report:
@@ -72,14 +90,10 @@ class _Report:
             self.tell(finding)
 
 
-def persona_findings(settings: Settings) -> Sequence[Finding]:
-    """What is wrong with the cards, and with their names in the settings."""
+def card_findings() -> Sequence[Finding]:
+    """What is wrong with the cards."""
     library = PersonaLibrary()
-    missing = [
-        Finding(severity=Severity.FAULT, subject="personas", message=problem)
-        for problem in persona_problems(settings, library)
-    ]
-    return [*library.findings, *missing] or [_ok("personas", f"{len(library.personas)} cards can be used")]
+    return library.findings or [_ok("personas", f"{len(library.personas)} cards can be used")]
 
 
 async def platform_findings(settings: Settings) -> AsyncIterator[Finding]:

@@ -7,11 +7,12 @@ import os
 
 import structlog
 
+from bot.app.named import checked_settings
 from bot.cli.chat import chat_with
 from bot.cli.embedded import local_model_for
 from bot.cli.signals import stop_signals
 from bot.cli.storage import LOCAL_DISK, shared_storage
-from bot.env import load_settings, near_misses, secrets_of, without_effect
+from bot.env import near_misses, secrets_of, without_effect
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
 from bot.store.lock import held_alone
@@ -22,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 def run() -> None:
     """Start Familiar: every platform that has a token, or a chat in this terminal when none has."""
-    settings = load_settings()
+    settings = checked_settings()
     if settings.discord.token is None and settings.telegram.token is None:
         print("No platform token is set, so Familiar talks to you here; README.md tells how to get one.")
         raise SystemExit(chat_with(settings))

@@ -16,6 +16,7 @@ from pydantic import ValidationError
 
 from bot.commands.command import Call, Desk
 from bot.errors import UserError
+from bot.locale import has_texts
 from bot.opening import model_in_force
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
@@ -111,7 +112,7 @@ def name_to_type(library: PersonaLibrary, persona: Persona) -> str:
 def _language(typed: str, desk: Desk) -> str:
     locales = desk.catalogue.locales
     wanted = typed.replace("_", "-").lower()
-    if wanted == "auto" or wanted.partition("-")[0] in {locale.partition("-")[0].lower() for locale in locales}:
+    if wanted == "auto" or has_texts(wanted, locales):
         return wanted
     raise UserError("session-value-choice", key="language", value=typed, choices=", ".join(("auto", *locales)))
 

@@ -6,8 +6,12 @@ Knows the words of an operator; what the settings mean is in `bot.settings`.
 from bot.env.example import env_example
 from bot.env.load import SettingsError, load_settings, secrets_of, without_effect
 from bot.env.names import flatten, known_names, near_misses
+from bot.env.problems import Check
+from bot.env.sources import Reading
 
 __all__ = [
+    "Check",
+    "Reading",
     "SettingsError",
     "env_example",
     "flatten",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
+from bot.env.faults import sentences
 from bot.env.file import Unreadable, line_problems
-from bot.env.problems import CHECKS, sentences
-from bot.env.sources import Faulty, FromEnvironment
+from bot.env.problems import CHECKS, Check
+from bot.env.sources import Faulty, FromEnvironment, Reading
 from bot.errors import OperatorError
 from bot.settings import Settings
 
@@ -15,32 +17,30 @@ class SettingsError(OperatorError):
     """The settings cannot be used; `problems` holds one sentence per fault, `read` says where they came from."""
 
     def __init__(self, problems: list[str], read: str = "") -> None:
-        self.problems = problems
+        self.problems, self.read = problems, read
         lines = "\n".join(f"  - {problem}" for problem in problems)
         super().__init__(f"These settings need your attention{read and f' ({read})'}:\n{lines}")
 
 
-def load_settings(env_file: Path | None = Path(".env")) -> Settings:
-    """Read and check everything.
+def load_settings(env_file: Path | None = Path(".env"), *, checks: Sequence[Check] = ()) -> Settings:
+    """Read and check everything; `checks` know what this package does not, such as which personas there are.
 
     Raises:
         SettingsError: with every problem found, in words, never with a value that may be secret.
     """
-    unsound: set[str] = set()
     try:
         problems = line_problems(env_file) if env_file else []
-        settings: Settings = FromEnvironment(_env_file=env_file)
+        reading = Reading(settings=FromEnvironment(_env_file=env_file))
     except Unreadable as error:
-        raise SettingsError([str(error)]) from None
+        raise SettingsError([str(error)], "nothing else could be read") from None
     except Faulty as faulty:
         problems += sentences(faulty.details)
-        unsound, settings = faulty.unsound, faulty.rest
-    for find, needs in CHECKS:
-        if not unsound & needs:
-            problems += find(settings)
+        reading = faulty.reading
+    for check in (*CHECKS, *checks):
+        problems += check(reading)
     if problems:
         raise SettingsError(problems, _told_sources(env_file))
-    return settings
+    return reading.settings
 
 
 def _told_sources(env_file: Path | None) -> str:

@@ -1,90 +1,82 @@
-"""What is wrong with settings, one sentence per fault, with the remedy; never a value that may be secret."""
+"""What only the whole can tell of settings: a sentence per fault with its remedy; never a value that may be secret."""
 
 from __future__ import annotations
 
 import difflib
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 
 from bot.env.access import access_problems
-from bot.env.names import flatten, known_names
+from bot.env.faults import either, in_words
+from bot.env.names import flatten
+from bot.env.sources import Reading
 from bot.settings import (
     KNOWN_SERVERS,
     MIN_BUDGET_TOKENS,
     PLATFORMS,
-    ModelSettings,
-    ProviderSettings,
     Settings,
+    Trigger,
     output_reserve,
     place_keys,
     prompt_budget,
 )
 
-
-def sentences(details: Sequence[ErrorDetails]) -> list[str]:
-    """One sentence per setting; what each alternative of a setting has to say is told together."""
-    said: dict[str, list[str]] = {}
-    for detail in details:
-        name = "__".join(part for part in map(str, detail["loc"]) if not _ALTERNATIVE.match(part)).upper()
-        said.setdefault(name, []).append(_fault(name, detail))
-    return [f"{name} {' or '.join(faults)}" for name, faults in said.items()]
+Check = Callable[[Reading], Iterable[str]]
+"""Looks at the settings that could be read and tells one sentence for each fault."""
 
 
-_ALTERNATIVE = re.compile(r"(constrained-)?int$|literal\[")
-"""How pydantic names the alternatives of a setting that takes a number or a word."""
-
-
-def _fault(name: str, detail: ErrorDetails) -> str:
-    if detail["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(name, [*known_names(), *_names_beside(detail["loc"])], n=1)
-        return "is no setting" + (f"; did you mean {near[0]}?" if near else "")
-    if detail["type"] in ("model_type", "dict_type"):
-        return f"is a table: write it as JSON, or its parts as {name}__NAME=value"
-    return _plain(detail["msg"])
-
-
-def _plain(message: str) -> str:
-    """What pydantic has to say about a value, to stand after the setting's name."""
-    if message.startswith("Value error, "):
-        return "is refused: " + message.removeprefix("Value error, ")
-    return message.removeprefix("Input ")
-
-
-def _names_beside(loc: tuple[int | str, ...]) -> Iterator[str]:
-    """What could have been meant inside a table with names of the operator's choice."""
-    entries: dict[int | str, type[BaseModel]] = {"providers": ProviderSettings, "models": ModelSettings}
-    if entry := entries.get(loc[0]):
-        yield from ("__".join((*map(str, loc[:-1]), field)).upper() for field in entry.model_fields)
-
-
-def _profile_problems(settings: Settings) -> Iterator[str]:
-    for platform, values in settings.profiles.items():
+def _profile_problems(reading: Reading) -> Iterator[str]:
+    for platform, values in reading.settings.profiles.items():
         if platform not in PLATFORMS:
             near = difflib.get_close_matches(platform, PLATFORMS, n=1)
             names = f"did you mean PROFILES__{near[0].upper()}" if near else f"there are {', '.join(PLATFORMS)}"
             yield f"PROFILES__{platform.upper()} names no platform; {names}" + ("?" if near else "")
             continue
-        for name, value in flatten(values):
-            label = f"PROFILES__{platform}__{name}".upper()
-            key = place_keys().get(name)
-            if key is None:
-                near = difflib.get_close_matches(name, place_keys(), n=1)
-                yield f"{label} is no per-place key" + (f"; did you mean {near[0].upper()}?" if near else "")
-                continue
-            try:
-                key.parse(value)
-            except ValidationError as error:
-                yield f"{label} {_plain(error.errors(include_url=False)[0]['msg'])}"
+        problems = [*_value_problems(f"PROFILES__{platform}__".upper(), values)]
+        yield from problems or _trigger_problems(platform, values, reading.settings.summary.trigger)
 
 
-def _budget_problems(settings: Settings) -> Iterator[str]:
-    for name, window in _windows(settings):
-        reserve = output_reserve(window, settings.max_output_tokens)
+def _value_problems(prefix: str, values: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with single values of a profile."""
+    for name, value in flatten(values):
+        label = f"{prefix}{name}".upper()
+        key = place_keys().get(name)
+        if key is None:
+            near = difflib.get_close_matches(name, place_keys(), n=1)
+            meant = f"did you mean {near[0].upper()}?" if near else ".env.example marks them with (place)"
+            yield f"{label} is no per-place key; {meant}"
+            continue
+        try:
+            key.parse(value)
+        except ValidationError as error:
+            details = error.errors(include_url=False, include_input=False)
+            yield f"{label} {either([in_words(detail) for detail in details])}"
+
+
+def _trigger_problems(platform: str, values: Mapping[str, Any], default: Trigger) -> Iterator[str]:
+    """Whether type and value of the trigger go together, one of which a profile may inherit."""
+    summary = values.get("summary")
+    own = summary.get("trigger") if isinstance(summary, Mapping) else None
+    if not isinstance(own, Mapping):
+        return
+    try:
+        Trigger.model_validate({**default.model_dump(), **own})
+    except ValidationError as error:
+        (detail, *_) = error.errors(include_url=False, include_input=False)
+        yield f"PROFILES__{platform.upper()}__SUMMARY__TRIGGER {in_words(detail)}"
+
+
+def _budget_problems(reading: Reading) -> Iterator[str]:
+    if not all(map(reading.is_sound, ("context_tokens", "max_output_tokens", "reserve_ratio", "trim_threshold_ratio"))):
+        return
+    settings = reading.settings
+    for name, window, most in _windows(settings):
+        reserve = output_reserve(window, most)
         budget = prompt_budget(settings, window, reserve)
         if budget < MIN_BUDGET_TOKENS:
             margin = max(512, int(window * settings.reserve_ratio))
@@ -95,42 +87,44 @@ def _budget_problems(settings: Settings) -> Iterator[str]:
             )
 
 
-def _windows(settings: Settings) -> Iterator[tuple[str, int]]:
-    """Every window that the operator states, by the setting that states it."""
-    cap = settings.context_tokens
+def _windows(settings: Settings) -> Iterator[tuple[str, int, int | None]]:
+    """Every window that the operator states, by the setting that states it, and what is kept free for answers there."""
+    cap, most = settings.context_tokens, settings.max_output_tokens
     if cap:
-        yield "CONTEXT_TOKENS", cap
+        yield "CONTEXT_TOKENS", cap, most
     for platform, values in settings.profiles.items():
-        tokens = str(values.get("context_tokens"))
-        if tokens.isdecimal() and int(tokens):
-            yield f"PROFILES__{platform.upper()}__CONTEXT_TOKENS", int(tokens)
+        if "context_tokens" in values or "max_output_tokens" in values:
+            window = _number(values.get("context_tokens"), cap)
+            if window:
+                own = _number(values.get("max_output_tokens"), most)
+                yield f"PROFILES__{platform.upper()}__CONTEXT_TOKENS", window, own
     for group in ("providers", "models"):
         for name, given in getattr(settings, group).items():
             if given.context_window and given.context_window < (cap or sys.maxsize):
-                yield f"{group.upper()}__{name.upper()}__CONTEXT_WINDOW", given.context_window
+                yield f"{group.upper()}__{name.upper()}__CONTEXT_WINDOW", given.context_window, most
 
 
-def _provider_problems(settings: Settings) -> Iterator[str]:
-    for name, provider in settings.providers.items():
-        if provider.base_url is None and name not in KNOWN_SERVERS:
-            yield f"PROVIDERS__{name.upper()}__BASE_URL is needed: no server of the name {name!r} is known"
-    provider_name = settings.model.partition("/")[0]
-    is_path = settings.model.startswith(("/", ".", "~"))
-    if "/" in settings.model and not is_path and provider_name not in {*settings.providers, "local"}:
-        known = ", ".join(settings.providers) or "none"
-        yield (
-            f"MODEL names a provider that is not configured (configured: {known}); what stands before its first "
-            "slash must be the NAME of a PROVIDERS__NAME__API_KEY or PROVIDERS__NAME__BASE_URL"
-        )
+def _number(value: object, otherwise: int | None) -> int | None:
+    text = str(value)
+    return int(text) if text.isdecimal() else otherwise
 
 
-def _database_problems(settings: Settings) -> Iterator[str]:
+def _provider_problems(reading: Reading) -> Iterator[str]:
+    for name, provider in reading.settings.providers.items():
+        if provider.base_url is None and name not in KNOWN_SERVERS and reading.is_sound(f"providers__{name}"):
+            known = ", ".join(KNOWN_SERVERS)
+            yield f"PROVIDERS__{name.upper()}__BASE_URL is needed: only the addresses of {known} are known"
+
+
+def _database_problems(reading: Reading) -> Iterator[str]:
+    settings = reading.settings
     if settings.database_url and not settings.database_url.startswith(("sqlite:", "sqlite+pysqlite:")):
         yield "DATABASE_URL must begin with sqlite: because only SQLite is supported; write sqlite:///data/familiar.db"
 
 
-def _webhook_problems(settings: Settings) -> Iterator[str]:
+def _webhook_problems(reading: Reading) -> Iterator[str]:
     """What Telegram would refuse (Bot API, setWebhook), and what could not be listened on."""
+    settings = reading.settings
     webhook = settings.telegram.webhook
     address = urlsplit(webhook.url or "")
     allowed = ("https", "http") if settings.telegram.base_url else ("https",)  # a server of one's own takes both
@@ -144,12 +138,11 @@ def _webhook_problems(settings: Settings) -> Iterator[str]:
 
 _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 
-CHECKS: tuple[tuple[Callable[[Settings], Iterator[str]], frozenset[str]], ...] = (
-    (_profile_problems, frozenset({"profiles"})),
-    (_budget_problems, frozenset({"context_tokens", "max_output_tokens", "reserve_ratio", "trim_threshold_ratio"})),
-    (_provider_problems, frozenset({"providers", "model"})),
-    (_database_problems, frozenset({"database_url"})),
-    (_webhook_problems, frozenset({"telegram"})),
-    (access_problems, frozenset({"access"})),
+CHECKS: tuple[Check, ...] = (
+    _profile_problems,
+    _budget_problems,
+    _provider_problems,
+    _database_problems,
+    _webhook_problems,
+    lambda reading: access_problems(reading.settings),
 )
-"""What only the whole can tell, and the settings that must be sound for it to be told."""

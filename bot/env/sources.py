@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
 from pydantic import ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
@@ -33,11 +34,23 @@ class _EnvFile(_LeavesJsonToValidation, DotEnvSettingsSource):
     pass
 
 
-class Faulty(Exception):
-    """Some settings are unsound; `rest` has their defaults in their place."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reading:
+    """Settings as far as they can be read. `unsound` names, as `a__b`, what was refused and has its default instead."""
 
-    def __init__(self, details: Sequence[ErrorDetails], unsound: set[str], rest: Settings) -> None:
-        self.details, self.unsound, self.rest = details, unsound, rest
+    settings: Settings
+    unsound: frozenset[str] = frozenset()
+
+    def is_sound(self, name: str) -> bool:
+        """Whether nothing was refused of a setting: of what it stands in, of itself, or of its parts."""
+        return not any(f"{name}__".startswith(f"{one}__") or one.startswith(f"{name}__") for one in self.unsound)
+
+
+class Faulty(Exception):
+    """Some values are refused; `reading` is what is left."""
+
+    def __init__(self, details: Sequence[ErrorDetails], reading: Reading) -> None:
+        self.details, self.reading = details, reading
         super().__init__()
 
 
@@ -50,10 +63,8 @@ class FromEnvironment(Settings):
         try:
             return validate(values)
         except ValidationError as error:
-            details = error.errors(include_url=False, include_context=False, include_input=False)
-            unsound = {str(detail["loc"][0]) for detail in details} | (values.keys() - cls.model_fields)
-            rest = {name: value for name, value in values.items() if name not in unsound}
-            raise Faulty(details, unsound, validate(rest)) from None
+            details = _details(error)
+            raise Faulty(details, _read_rest(values, details, validate)) from None
 
     @classmethod
     def settings_customise_sources(
@@ -70,3 +81,34 @@ class FromEnvironment(Settings):
             _Environment(settings_cls),
             _EnvFile(settings_cls, env_file=dotenv_settings.env_file, env_file_encoding=ENCODING),
         )
+
+
+S = TypeVar("S", bound=Settings)
+
+
+def _read_rest(
+    values: Mapping[str, Any], details: Sequence[ErrorDetails], validate: Callable[[Mapping[str, Any]], S]
+) -> Reading:
+    """Leave out what is refused, and what is refused then because it needed that."""
+    unsound = set[str]()
+    while True:
+        for detail in details:
+            values = _without(values, detail["loc"])
+            unsound.add("__".join(map(str, detail["loc"])))
+        try:
+            return Reading(settings=validate(values), unsound=frozenset(unsound))
+        except ValidationError as error:
+            details = _details(error)
+
+
+def _without(values: Mapping[str, Any], place: Sequence[int | str]) -> dict[str, Any]:
+    """The values without the one at a place; the table that it stands in stays."""
+    head, rest = str(place[0]), place[1:]
+    inner = values.get(head)
+    if rest and isinstance(inner, Mapping) and rest[0] in inner:
+        return {**values, head: _without(inner, rest)}
+    return {name: value for name, value in values.items() if name != head}
+
+
+def _details(error: ValidationError) -> Sequence[ErrorDetails]:
+    return error.errors(include_url=False, include_input=False)

@@ -34,7 +34,9 @@ def _known_zone(value: object) -> object:
 
 
 def _bare_number(value: object) -> object:
-    return float(value) if isinstance(value, str) and value.strip().replace(".", "", 1).isdecimal() else value
+    if isinstance(value, str) and value.strip().removeprefix("-").replace(".", "", 1).isdecimal():
+        return float(value)
+    return value
 
 
 NameList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]

@@ -38,6 +38,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
 
 HOMES: dict[str, tuple[str, ...]] = {
     # Each third-party library is imported by these modules and packages, and by nobody else.
+    "PIL": ("bot.personas.formats",),
     "aiohttp": ("adapters", "bot.llm.connection", "bot.llm.discovery", "bot.llm.transport"),
     "alembic": ("bot.store", "migrations"),
     "apscheduler": ("bot.scheduler",),
@@ -63,14 +64,8 @@ HOMES: dict[str, tuple[str, ...]] = {
 }
 AT_HOME_EVERYWHERE = {"pydantic", "pydantic_core", "structlog"}
 
-ADAPTERS_MAY_IMPORT = (
-    "bot.chat",
-    "bot.errors",
-    "adapters.incoming",
-    "adapters.markup",
-    "adapters.split",
-    "adapters.pacing",
-)
+_BORDER = ("bot.chat", "bot.errors")
+ADAPTERS_MAY_IMPORT = (*_BORDER, "adapters.incoming", "adapters.markup", "adapters.split", "adapters.pacing")
 """Besides their own package, their SDK and the standard library."""
 MAY_IMPORT_ADAPTERS = ("bot.app", "bot.testing", "adapters")
 

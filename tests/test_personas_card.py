@@ -274,9 +274,10 @@ def test_fields_inside_data_win_over_copies_outside() -> None:
 
 def test_a_lorebook_and_other_unread_fields_are_kept_as_they_came() -> None:
     book = {"entries": [{"keys": ["a"], "content": "b"}]}
-    card, warnings = read_card(v3(character_book=book, creation_date=1, assets=[]))
-    assert card.unknown == {"character_book": book, "creation_date": 1, "assets": []}
-    assert fields_warned_of(warnings) == ["character_book"]
+    card, warnings = read_card(v3(character_book=book, creation_date=1, assets=[], mood={"calm": 1}))
+    assert (card.character_book, card.creation_date, card.assets) == (book, 1, ())
+    assert card.unknown == {"mood": {"calm": 1}}
+    assert fields_warned_of(warnings) == ["mood"]
 
 
 def test_a_misspelt_field_is_named_with_what_it_may_have_meant() -> None:

@@ -327,19 +327,3 @@ def test_cards_that_did_not_change_are_not_read_again(tmp_path: Path, add_card: 
     before = library.get("luna")
     assert library.find("nobody") is None
     assert library.search()[0] is before
-
-
-@pytest.mark.parametrize(
-    ("beginning", "kind"),
-    [
-        (b"\x89PNG\r\n\x1a\n\0\0", "a PNG picture"),
-        (b"\xff\xd8\xff\xe0", "a JPEG picture"),
-        (b"PK\x03\x04", "a ZIP archive"),
-    ],
-)
-def test_a_picture_or_archive_is_called_by_its_kind(tmp_path: Path, beginning: bytes, kind: str) -> None:
-    (tmp_path / "card.png").write_bytes(beginning + bytes(200_000))
-    told = CliRunner().invoke(app, ["validate", str(tmp_path / "card.png")])
-    assert told.exit_code == 1
-    assert f"This is {kind}" in told.output
-    assert "YAML and JSON" in told.output

@@ -75,7 +75,7 @@ def _show_card(persona: Persona) -> None:
     )
     for field in CARD_FIELDS:
         value = getattr(persona.card, field)
-        text = "\n".join(value) if isinstance(value, tuple) else str(value)
+        text = "\n".join(map(str, value)) if isinstance(value, tuple) else str(value)
         if value:
             console.print(f"\n[bold]{field.replace('_', ' ')}[/bold]\n{plain(text)}", highlight=False)
 
@@ -112,10 +112,10 @@ def _check_folder(folder: Path) -> list[Finding]:
 
 def _check_file(path: Path) -> list[Finding]:
     try:
-        card, warnings = load_card(path)
+        found = load_card(path)
     except CardError as error:
         return [fault(str(path), error)]
-    return [*(warning(str(path), told) for told in warnings), _usable(str(path), card.spoken_name)]
+    return [*(warning(str(path), told) for told in found.warnings), _usable(str(path), found.card.spoken_name)]
 
 
 def _usable(subject: str, name: str) -> Finding:

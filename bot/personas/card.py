@@ -6,25 +6,39 @@ Knows no file, no folder and no prompt: `bot.personas.formats` makes the mapping
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.errors import FamiliarError
+from bot.personas.fields import (
+    MAX_WARNINGS,
+    Book,
+    CardWarning,
+    Line,
+    OpenMapping,
+    OpenMappings,
+    Seconds,
+    Tags,
+    Text,
+    Texts,
+    Translations,
+)
+
+__all__ = ["CARD_FIELDS", "MAX_WARNINGS", "CardError", "CardWarning", "DepthPrompt", "PersonaCard", "read_card"]
 
 NEWEST_SPEC_VERSION = 3.0
 """Character Card V3; a higher number is read all the same, with a notice."""
 
-MAX_WARNINGS = 50
-"""Warnings kept for one card; ours to choose, so that a file of junk floods nobody."""
+DEFAULT_DEPTH = 4
+DEFAULT_TALKATIVENESS = 0.5
+"""Both SillyTavern's, where most cards are made."""
 
-REPLACEMENT = "\ufffd"
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-_BIDI_CONTROL = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+MAX_NUMBER = 10**6
+"""No number of a card means more; also keeps out the infinities and what is no number."""
 
 
 class CardError(FamiliarError):
@@ -33,88 +47,6 @@ class CardError(FamiliarError):
     def __init__(self, problem: str, remedy: str) -> None:
         self.problem, self.remedy = problem, remedy
         super().__init__(f"{problem} {remedy}")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class CardWarning:
-    """Something in a card that was repaired, ignored or only kept; `field` is the card's own word for it."""
-
-    field: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: {self.message}"
-
-
-def _warn(info: ValidationInfo, message: str) -> None:
-    if isinstance(info.context, list) and len(info.context) < MAX_WARNINGS:
-        info.context.append(CardWarning(field=str(info.field_name), message=message))
-
-
-def _to_text(value: object, info: ValidationInfo) -> str:
-    match value:
-        case None:
-            return ""
-        case str():
-            text = value
-        case int() | float():
-            text = str(value)
-            _warn(info, f"is a number or a truth value, read as the text “{text}”; put it in quotes.")
-        case [*lines] if all(isinstance(line, str) for line in lines):
-            text = "\n".join(map(str, lines))
-            _warn(info, "is a list, read as one text with a line for each entry.")
-        case _:
-            _warn(info, f"should be a text, not {type(value).__name__}; ignored.")
-            return ""
-    return _mended(text, info)
-
-
-def _mended(text: str, info: ValidationInfo) -> str:
-    """Without what databases and terminals choke on: NUL, lone surrogates, Windows line ends, outer white space."""
-    text = _LONE_SURROGATE.sub(REPLACEMENT, text).replace("\0", "").replace("\r\n", "\n").strip()
-    if REPLACEMENT in text:
-        _warn(info, "has damaged characters (shown as \ufffd); save the file as UTF-8.")
-    return text
-
-
-def _to_line(value: object, info: ValidationInfo) -> str:
-    """A text on one line that cannot turn round the text after it."""
-    return " ".join(_BIDI_CONTROL.sub("", _to_text(value, info)).split())
-
-
-def _to_texts(value: object, info: ValidationInfo) -> tuple[str, ...]:
-    """A list of texts. A lone text is a list of one, never a list of its letters (P05)."""
-    match value:
-        case None:
-            return ()
-        case str():
-            _warn(info, "should be a list; read as a list of one.")
-            entries: list[object] = [value]
-        case list() | tuple():
-            entries = list(value)
-        case _:
-            _warn(info, f"should be a list, not {type(value).__name__}; ignored.")
-            return ()
-    return tuple(text for text in (_to_text(entry, info) for entry in entries) if text)
-
-
-def _to_tags(value: object, info: ValidationInfo) -> tuple[str, ...]:
-    return _to_texts(re.split("[,，]", value) if isinstance(value, str) else value, info)
-
-
-def _to_mapping(value: object, info: ValidationInfo) -> dict[str, Any]:
-    if isinstance(value, Mapping):
-        return {str(key): entry for key, entry in value.items()}
-    if value is not None:
-        _warn(info, f"should be a mapping, not {type(value).__name__}; ignored.")
-    return {}
-
-
-Text = Annotated[str, BeforeValidator(_to_text)]
-Line = Annotated[str, BeforeValidator(_to_line)]
-Texts = Annotated[tuple[str, ...], BeforeValidator(_to_texts)]
-Tags = Annotated[tuple[str, ...], BeforeValidator(_to_tags)]
-OpenMapping = Annotated[Mapping[str, Any], BeforeValidator(_to_mapping)]
 
 
 class PersonaCard(BaseModel):
@@ -143,6 +75,18 @@ class PersonaCard(BaseModel):
     """For people; like `creator` and `character_version` never part of a prompt."""
     character_version: Line = ""
     tags: Tags = ()
+    creator_notes_multilingual: Translations = Field(default_factory=dict)
+    """`creator_notes` by language (ISO 639-1); those without a language count as English if it has none here."""
+    source: Texts = ()
+    """Where the card came from, by id or address; exports may only add to it."""
+    creation_date: Seconds = 0
+    modification_date: Seconds = 0
+    character_book: Book = None
+    """The card's lorebook as it came; `bot.personas.lorebook` reads it."""
+    assets: OpenMappings = ()
+    """What the card says about its pictures and other files. `ccdefault:` is the picture the card came with, and
+    `embeded://` (the specification's spelling) a file that came along; no other address is ever fetched.
+    """
     extensions: OpenMapping = Field(default_factory=dict)
     unknown: OpenMapping = Field(default_factory=dict)
     """Fields of the file that nothing here reads, kept as they came so that an export does not lose them."""
@@ -151,6 +95,46 @@ class PersonaCard(BaseModel):
     def spoken_name(self) -> str:
         """What the persona is called in a chat and by `{{char}}`."""
         return self.nickname or self.name
+
+    def notes_in(self, language: str) -> str:
+        """The creator's notes in a language (ISO 639-1), else the ones without a language."""
+        return self.creator_notes_multilingual.get(language, self.creator_notes)
+
+    @property
+    def depth_prompt(self) -> DepthPrompt | None:
+        """The note that SillyTavern keeps under `extensions.depth_prompt`; junk in it gives the defaults (P06)."""
+        found = self.extensions.get("depth_prompt")
+        text = found.get("prompt") if isinstance(found, Mapping) else None
+        if not isinstance(found, Mapping) or not isinstance(text, str) or not text.strip():
+            return None
+        role = found.get("role")
+        return DepthPrompt(
+            text=text.strip(),
+            depth=max(0, int(_number(found.get("depth"), DEFAULT_DEPTH))),
+            role=role if role in ("user", "assistant") else "system",
+        )
+
+    @property
+    def talkativeness(self) -> float:
+        """How readily the persona speaks unasked among others, 0 to 1; junk counts as the default (P06)."""
+        return min(1.0, max(0.0, _number(self.extensions.get("talkativeness"), DEFAULT_TALKATIVENESS)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DepthPrompt:
+    """A text that stands `depth` messages before the end of the history; 0 is after the newest."""
+
+    text: str
+    depth: int
+    role: Literal["system", "user", "assistant"]
+
+
+def _number(value: object, default: float) -> float:
+    try:
+        number = float(value) if isinstance(value, str | int | float) else default
+    except (ValueError, OverflowError):
+        return default
+    return number if abs(number) < MAX_NUMBER else default
 
 
 def read_card(data: Mapping[Any, Any], *, fallback_name: str = "") -> tuple[PersonaCard, tuple[CardWarning, ...]]:
@@ -192,7 +176,7 @@ def _without_envelope(data: Mapping[Any, Any]) -> dict[str, object]:
     if not isinstance(inner, Mapping):
         return outside
     del outside["data"]
-    return {**outside, **{str(key): value for key, value in inner.items()}}
+    return {**outside, **{str(key): value for key, value in inner.items() if value is not None}}
 
 
 def _by_field(flat: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
@@ -248,8 +232,6 @@ DESCRIBING = ("description", "personality", "scenario", "first_message", "system
 
 KEPT_SILENTLY = frozenset(
     {
-        # Specified, and of no use to a prompt.
-        *("assets", "creation_date", "creator_notes_multilingual", "modification_date", "source"),
         # Written by every common editor.
         *("avatar", "chat", "create_date", "fav", "metadata", "talkativeness"),
     }

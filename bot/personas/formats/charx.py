@@ -1,0 +1,150 @@
+"""CHARX: a ZIP archive with `card.json` and the card's files, perhaps behind a picture or a stub that unpacks itself.
+
+Read by its central directory, so that nothing inside a file can be mistaken for structure (P13). Writes to no disk.
+"""
+
+from __future__ import annotations
+
+import io
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterable, Mapping
+
+from bot.personas.card import CardError, CardWarning
+from bot.personas.formats import json, png
+from bot.personas.formats.paths import is_safe_path
+from bot.personas.formats.unpacked import Container, Unpacked
+
+SIGNATURE = b"PK\x03\x04"
+CARD_PATH = "card.json"
+
+MAX_ENTRIES = 1_000
+MAX_UNPACKED = 40 * 1024 * 1024
+MAX_RATIO = 200
+RATIO_COUNTS_FROM = 256 * 1024
+"""Ours to choose: pictures hardly shrink and text shrinks by ten, so only a bomb has such a ratio at such a size."""
+
+_ENTRY_MARK = b"PK\x01\x02"
+_END_MARK = b"PK\x05\x06"
+_BEGINNINGS = (SIGNATURE, b"\xff\xd8\xff", png.SIGNATURE, b"MZ")
+"""An archive, or what tools put before one: a JPEG, a PNG, a program that unpacks itself (P12)."""
+
+
+def is_archive(data: bytes) -> bool:
+    """Whether the bytes are a ZIP archive by itself or behind a known kind of prefix."""
+    return data.startswith(_BEGINNINGS) and _END_MARK in data[-(2**16 + 64) :]
+
+
+def read_charx(data: bytes) -> Unpacked:
+    """Take an archive apart.
+
+    Raises:
+        CardError: it is damaged, encrypted, over a limit, or has no card.
+    """
+    if data.count(_ENTRY_MARK) > MAX_ENTRIES:  # before the directory is read, which costs memory for each entry
+        raise _too_many()
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return _read(archive)
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
+        raise CardError(f"The archive is damaged: {error}.", "Export the card again.") from error
+
+
+def _read(archive: zipfile.ZipFile) -> Unpacked:
+    entries = [entry for entry in archive.infolist() if not entry.is_dir()]
+    _demand_bearable(entries)
+    warnings: list[CardWarning] = []
+    files = {entry.filename: archive.read(entry) for entry in entries if _is_wanted(entry, warnings)}
+    card_path = _card_path(files)
+    if card_path is None:
+        return _from_picture_inside(files, warnings)
+    if card_path != CARD_PATH:
+        warnings.append(CardWarning(field=card_path, message=f"should be called {CARD_PATH}; read all the same."))
+    mapping = json.read_json(files.pop(card_path))
+    return Unpacked(container=Container.CHARX, mapping=mapping, files=files, warnings=tuple(warnings))
+
+
+def _demand_bearable(entries: Iterable[zipfile.ZipInfo]) -> None:
+    entries = list(entries)
+    if len(entries) > MAX_ENTRIES:
+        raise _too_many()
+    if any(entry.flag_bits & 0x1 for entry in entries):
+        raise CardError("The archive is encrypted.", "Export the card without a password.")
+    total = sum(entry.file_size for entry in entries)
+    if total > MAX_UNPACKED:
+        raise CardError(
+            f"The archive unpacks to {total:,} bytes, more than the {MAX_UNPACKED:,} allowed.", "Leave out some files."
+        )
+    if any(_ratio(entry) > MAX_RATIO for entry in entries if entry.file_size > RATIO_COUNTS_FROM):
+        raise CardError("A file in the archive is far larger than any real one packed so small.", "Export it again.")
+
+
+def _ratio(entry: zipfile.ZipInfo) -> float:
+    return entry.file_size / max(1, entry.compress_size)
+
+
+def _is_wanted(entry: zipfile.ZipInfo, warnings: list[CardWarning]) -> bool:
+    """Whether an entry is a plain file with a safe path, packed in the usual way; others are told and left out."""
+    name = entry.orig_filename
+    if not is_safe_path(name):
+        problem = "has a path that leads out of the archive, or is no path; left out."
+    elif stat.S_ISLNK(entry.external_attr >> 16):
+        problem = "is a link; left out."
+    elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        problem = "is packed in an unusual way; left out."
+    else:
+        return True
+    warnings.append(CardWarning(field=name[:100], message=problem))
+    return False
+
+
+def _card_path(files: Iterable[str]) -> str | None:
+    """Where the card is: in the root, in any case (P26).
+
+    Raises:
+        CardError: it is in a sub-folder, where it may be the card of somebody else.
+    """
+    if CARD_PATH in files:
+        return CARD_PATH
+    similar = sorted(path for path in files if path.rpartition("/")[2].casefold() == CARD_PATH)
+    nested = [path for path in similar if "/" in path]
+    if len(similar) > len(nested):
+        return next(path for path in similar if path not in nested)
+    if nested:
+        raise CardError(
+            f"The card is at “{nested[0]}” in the archive.", f"Pack it again with {CARD_PATH} outside of any folder."
+        )
+    return None
+
+
+def _from_picture_inside(files: Mapping[str, bytes], warnings: list[CardWarning]) -> Unpacked:
+    """The card of the only picture that has one, in an archive that somebody packed around it (P12)."""
+    pictures = {path: data for path, data in files.items() if data.startswith(png.SIGNATURE)}
+    cards = {path: next(png.card_payloads(data), None) for path, data in pictures.items()}
+    found = {path: payload for path, payload in cards.items() if payload}
+    if len(found) != 1:
+        problem = "holds several pictures with cards" if found else f"holds no {CARD_PATH} and no picture with a card"
+        raise CardError(f"The archive {problem}.", "Send the card itself.")
+    [(path, (_, payload))] = found.items()
+    warnings.append(CardWarning(field=path, message="is the only card in the archive; read from it."))
+    return Unpacked(
+        container=Container.PNG,
+        mapping=json.read_json(payload),
+        picture=pictures[path],
+        files=png.asset_files(pictures[path]),
+        warnings=tuple(warnings),
+    )
+
+
+def _too_many() -> CardError:
+    return CardError(f"The archive holds more than {MAX_ENTRIES:,} files.", "Leave out some files.")
+
+
+def pack(files: Mapping[str, bytes]) -> bytes:
+    """An archive of the files. The same files give the same bytes."""
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, data in files.items():
+            archive.writestr(zipfile.ZipInfo(path), data, zipfile.ZIP_DEFLATED)
+    return packed.getvalue()

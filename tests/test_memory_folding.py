@@ -15,13 +15,16 @@ from bot.memory.summariser import Subject
 from bot.store import sessions
 from bot.store.compactions import Outcome, Reason
 from bot.store.database import Database
+from bot.store.memory_tables import memory_items
+from bot.store.people import set_privacy
 from bot.store.tables import model_calls
-from bot.testing import Reply, ScriptedModel, make_inbound
+from bot.testing import NOW, Reply, ScriptedModel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import (
     GIST,
     SMALL,
     Fold,
+    everything,
     fact,
     pasts,
     remembers_bob,
@@ -30,6 +33,7 @@ from tests.folding import (
     talk,
     transcript,
 )
+from tests.stories import Story
 from tests.talking import ALICE, DM, Chat, history, open_chat
 
 
@@ -156,9 +160,30 @@ async def test_M02_people_who_want_privacy_by_now_are_not_folded(make_app: MakeA
     await talk(chat, 8)
     await chat.say("/privacy off")
     await chat.say("/privacy on")
-    subject = await subject_of(chat)
-    assert (await chat.app.keeper.fold(subject, Reason.MANUAL, up_to=2**62)).outcome is None
+    result = await chat.app.keeper.fold(await subject_of(chat), Reason.MANUAL, up_to=2**62)
+    assert (result.outcome, result.messages > 0) == (Outcome.DONE, True)
     assert chat.model.summaries == []
+    assert await rows_of(chat, memory_items) == []
+    await chat.say("hello again")
+    assert "number 0" not in everything(chat.model.requests[-1]), "it stands behind the watermark"
+
+
+async def test_M02_what_somebody_private_said_holds_up_nobody_behind_it(db: Database) -> None:
+    fold = Fold(db)
+    await fold.talk(*pasts(60), tokens=80)
+    await fold.tell(lambda story: set_privacy(story.tx, "fake:alice", NOW))
+
+    def later(story: Story) -> None:
+        for text in pasts(20, start=60):
+            story.answer(f"re: {text}", story.say(text, addressed=True, author="Bob", tokens=40))
+
+    await fold.tell(later)
+    result = await fold.fold()
+    assert (result.outcome, result.messages) == (Outcome.DONE, 156)
+    asked = "\n".join(map(transcript, fold.model.summaries))
+    assert "Bob (fake:bob): number 60 said" in asked
+    assert "Alice (fake:alice)" not in asked
+    assert await fold.verbatim() == [line for text in pasts(2, start=78) for line in (text, f"re: {text}")]
 
 
 async def subject_of(chat: Chat) -> Subject:

@@ -123,7 +123,7 @@ class Compactor:
     async def _fold(self, subject: Subject, snapshot: Snapshot, reason: Reason, focus: str) -> Result:
         """One call (two when its reply was bad), one commit."""
         material = self._material(subject, snapshot, focus)
-        if material.is_silent:
+        if material.is_silent and not _is_withheld(material, snapshot):
             return NOTHING
         attempt = Attempt(
             ground=snapshot.ground,
@@ -131,11 +131,13 @@ class Compactor:
             focus=focus,
             to_position=material.rows[-1].position,
             messages=len(material.rows),
-            model=self.summariser.model_for(subject),
+            model="" if material.is_silent else self.summariser.model_for(subject),
             tokens_before=size_of(material.rows),
             tokens_after=0,
             began_at=self.now(),
         )
+        if material.is_silent:
+            return await self._commit(subject, attempt, snapshot, replace(material, again=()), Delta())
         try:
             delta = await self._ask(subject, snapshot, material)
         except (BadDelta, ModelError) as error:
@@ -235,6 +237,14 @@ class Compactor:
 
     def _after(self, delta: Delta, material: Material) -> int:
         return tokens_after(delta, material.memory, self.count)
+
+
+def _is_withheld(material: Material, snapshot: Snapshot) -> bool:
+    """Of material in which nobody says anything that may be noted: whether it will stay so, since it is what people
+    said who want privacy, or fills a whole call. Then nobody is asked about it (M02), and nobody waits behind it.
+    """
+    said = {row.author_key for row in material.rows}
+    return not material.private.isdisjoint(said) or len(material.rows) < len(snapshot.rows)
 
 
 def tokens_after(delta: Delta, memory: Memory, count: Callable[[str], int]) -> int:

@@ -49,6 +49,15 @@ class AccessPolicy:
             for keys, allowed, denied in checks
         )
 
+    def admits_unasked(self, key: str) -> bool:
+        """Whether the bot may speak first to somebody of whom nothing but the key is known; whom a role alone lets in,
+        it may not.
+        """
+        if key in self.access.admins:
+            return True
+        is_allowed = not (self.access.allow_users or self.access.allow_roles) or key in self.access.allow_users
+        return is_allowed and key not in self.access.deny_users
+
     def is_operator(self, author: Author) -> bool:
         """Whether this person may change everything everywhere."""
         return author.key in self.access.admins

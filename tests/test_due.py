@@ -176,6 +176,38 @@ async def test_it_stays_silent_where_the_bot_is_no_longer_wanted(make_app: MakeA
     assert await raise_due(again) == []
 
 
+@pytest.mark.parametrize(
+    ("access", "is_raised"),
+    [
+        ({"deny_users": "fake:alice"}, False),
+        ({"allow_users": "fake:bob"}, False),
+        ({"allow_users": "fake:alice"}, True),
+        ({"allow_roles": "fake:1"}, False),
+        ({"allow_roles": "fake:1", "admins": "fake:alice"}, True),
+        ({"deny_users": "fake:bob"}, True),
+    ],
+)
+@pytest.mark.parametrize("owner", ["fake:alice", None])
+async def test_X02_nobody_is_spoken_to_who_would_not_be_answered(
+    make_app: MakeApp, access: dict[str, str], is_raised: bool, owner: str | None
+) -> None:
+    chat = await open_proactive(make_app)
+    await keep(chat, replace(follow_up(), subject=owner))
+    await chat.app.close()
+    again = await open_chat(make_app, persona="none", proactive=True, access=access)
+    assert bool(await raise_due(again)) is is_raised
+
+
+@pytest.mark.parametrize("owner", ["fake:alice", None])
+async def test_nobody_is_spoken_to_first_who_wants_privacy_by_now(make_app: MakeApp, owner: str | None) -> None:
+    chat = await open_proactive(make_app)
+    await keep(chat, replace(follow_up(), subject=owner))
+    await chat.say("/privacy on")
+    assert await raise_due(chat) == []
+    await chat.say("/privacy off")
+    assert len(await raise_due(chat)) == 1
+
+
 async def test_while_people_talk_it_is_not_brought_up_unasked(make_app: MakeApp) -> None:
     chat = await open_proactive(make_app)
     await keep(chat)

@@ -58,7 +58,8 @@ def build_raiser(core: Core, desk: Desk) -> Raiser:
     def may_speak(due: DueFollowUp) -> bool:
         channel = due.session.channel
         is_free = not desk.dispatcher.is_running(due.session.id)
-        return channel.platform in core.platforms and desk.policy.admits_channel(channel) and is_free
+        may_hear = due.person_key is None or desk.policy.admits_unasked(due.person_key)
+        return channel.platform in core.platforms and desk.policy.admits_channel(channel) and may_hear and is_free
 
     def speak(due: DueFollowUp) -> None:
         request = TurnRequest(

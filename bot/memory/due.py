@@ -15,6 +15,7 @@ from bot.overrides import Resolver
 from bot.settings import PlaceSettings
 from bot.store.database import Database, Tx
 from bot.store.due import DueFollowUp, due_follow_ups, mark_raised
+from bot.store.people import wants_privacy
 from bot.store.sessions import load_overrides
 
 log = structlog.get_logger(__name__)
@@ -69,7 +70,8 @@ class Raiser:
         somewhere = (now - timedelta(days=1)).date() - REMIND_FOR, (now + timedelta(days=1)).date()
         active, quiet = now - SPOKEN_WITHIN, now - QUIET_FOR
         due = due_follow_ups(tx, since=somewhere[0], until=somewhere[1], active_since=active, quiet_since=quiet)
-        return [one for one in due if _is_wanted(one, self._settings(tx, one.session.channel), now)]
+        wanted = [one for one in due if _is_wanted(one, self._settings(tx, one.session.channel), now)]
+        return [one for one in wanted if one.person_key is None or not wants_privacy(tx, one.person_key)]
 
     def _settings(self, tx: Tx, channel: ChannelRef) -> PlaceSettings:
         return self.resolver.resolve(channel.platform, load_overrides(tx, channel)).values

@@ -10,7 +10,7 @@ from sqlalchemy import Row, bindparam, select, update
 from bot.store.database import Tx
 from bot.store.memory_tables import TO_BE_RAISED, memory_items
 from bot.store.sessions import SessionRow, to_session
-from bot.store.tables import conversations, sessions
+from bot.store.tables import MessageKind, conversations, messages, sessions
 
 _ITEM = (
     memory_items.c.id.label("item_id"),
@@ -32,6 +32,12 @@ _DUE = (
     )
     .order_by(memory_items.c.day, memory_items.c.id)
 )
+_SPOKE_LAST = (
+    select(messages.c.author_key)
+    .where(messages.c.session_id == bindparam("session_id"), messages.c.kind == MessageKind.SAID.value)
+    .order_by(messages.c.position.desc(), messages.c.id.desc())
+    .limit(1)
+)
 _RAISED = select(memory_items.c.raised_at, memory_items.c.replaces).where(memory_items.c.id == bindparam("item_id"))
 
 
@@ -42,6 +48,8 @@ class DueFollowUp:
     item_id: int
     day: date
     owner_key: str | None
+    person_key: str | None
+    """Whom it would be said to: its owner, or in a private chat whoever talks there."""
     session: SessionRow
     spoke_first_at: datetime | None
     """When the bot last spoke first in that session."""
@@ -55,15 +63,18 @@ def due_follow_ups(
     """
     bounds = {"since": since, "until": until, "active_since": active_since, "quiet_since": quiet_since}
     rows = tx.execute(_DUE, bounds).all()
-    return [_follow_up(row) for row in rows if not _was_raised(tx, row.replaced)]
+    return [_follow_up(tx, row) for row in rows if not _was_raised(tx, row.replaced)]
 
 
-def _follow_up(row: Row[tuple[object, ...]]) -> DueFollowUp:
+def _follow_up(tx: Tx, row: Row[tuple[object, ...]]) -> DueFollowUp:
+    session = to_session(row)
+    is_alone = session.channel.is_dm and row.owner_key is None
     return DueFollowUp(
         item_id=row.item_id,
         day=row.due_day,
         owner_key=row.owner_key,
-        session=to_session(row),
+        person_key=tx.execute(_SPOKE_LAST, {"session_id": session.id}).scalar() if is_alone else row.owner_key,
+        session=session,
         spoke_first_at=row.spoke_first_at,
     )
 

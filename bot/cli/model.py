@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -114,8 +115,12 @@ def install_with_bar(model: ModelFile, cache: Path, *, quiet: bool = False) -> P
     Raises:
         ModelInstallError: as `bot.llm.install.install` does.
     """
-    with _bar(model, quiet=quiet) as progress:
-        return files.install(model, cache, progress=progress)
+    try:
+        with _bar(model, quiet=quiet) as progress:
+            return files.install(model, cache, progress=progress)
+    except KeyboardInterrupt:
+        print("Interrupted. What has arrived is kept: run it again to resume.", file=sys.stderr)
+        raise
 
 
 @contextmanager

@@ -35,7 +35,8 @@ async def provider_finding(client: OpenAIModel, provider: str) -> Finding:
         models = await client.list_models(provider)
     except ModelError as error:
         return _model_fault(f"provider {provider}", error, provider)
-    return _ok(f"provider {provider}", f"answers and offers {len(models)} models")
+    offered = "1 model" if len(models) == 1 else f"{len(models)} models"
+    return _ok(f"provider {provider}", f"answers and offers {offered}")
 
 
 async def model_finding(model: Model, name: str) -> Finding:

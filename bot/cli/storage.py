@@ -49,14 +49,18 @@ def shared_storage(settings: Settings) -> str | None:
 
 
 def _schema_finding(state: SchemaState) -> Finding:
-    if state is SchemaState.CURRENT:
-        return Finding(severity=Severity.OK, subject="database", message="up to date, and can be written")
-    if state is SchemaState.FOREIGN:
-        remedy = "Update Familiar, or restore a backup"
-        return Finding(severity=Severity.FAULT, subject="database", message="made by a newer version", remedy=remedy)
-    return Finding(
-        severity=Severity.WARNING,
-        subject="database",
-        message=f"its tables are {state}",
-        remedy="Run: familiar db upgrade",
-    )
+    severity, message, remedy = _SCHEMAS[state]
+    return Finding(severity=severity, subject="database", message=message, remedy=remedy)
+
+
+_SCHEMAS = {
+    SchemaState.CURRENT: (Severity.OK, "up to date, and can be written", ""),
+    SchemaState.EMPTY: (Severity.OK, "can be written; the first start makes its tables", ""),
+    SchemaState.OLDER: (Severity.OK, "of an older version; the next start brings it up to date", ""),
+    SchemaState.UNVERSIONED: (
+        Severity.WARNING,
+        "its tables have no version; a start takes them over only if they are exactly ours",
+        "Run: familiar db upgrade, which tells whether they are",
+    ),
+    SchemaState.FOREIGN: (Severity.FAULT, "made by a newer version", "Update Familiar, or restore a backup"),
+}

@@ -214,8 +214,10 @@ async def test_before_the_first_start_nothing_is_missing_but_tables(tmp_path: Pa
         given = {"DATA_DIR": str(tmp_path / "new"), "DISCORD__TOKEN": "", "TELEGRAM__TOKEN": ""}
         code, lines = await here.examine(**given)
     assert code == 0
-    _tells(lines, "warning", "database: its tables are empty", "Run: familiar db upgrade")
+    _tells(lines, "ok", "database: can be written; the first start makes its tables")
     _tells(lines, "ok", "model lab/scripted: answers")
+    _tells(lines, "ok", "provider lab: answers and offers 1 model")
+    assert "1 models" not in str(lines)
     _tells(lines, "warning", "platforms: no token is set", "README.md tells how to get them")
 
 
@@ -223,9 +225,10 @@ async def test_settings_that_are_broken_end_the_examination_at_once(tmp_path: Pa
     given = {"ACTIVATION": "sometimes", "PROVIDERS__LAB__API_KEY": KEY, "MODEL": "lab/x"}
     async with running_bot(tmp_path, given, arguments=("doctor",)) as bot:
         assert await bot.ended(30) == 1
-    assert bot.lines[0].startswith("These settings need your attention (read from the environment; no ")
-    assert "ACTIVATION" in bot.output
-    assert "PROVIDERS__LAB__BASE_URL is needed" in bot.output
+    _tells(bot.lines, "fault", "settings: ACTIVATION must be mention, always, keyword or random")
+    _tells(bot.lines, "fault", "settings: PROVIDERS__LAB__BASE_URL is needed")
+    _tells(bot.lines, "warning", "the rest is looked at once these are mended (read from the environment; no ")
+    assert "model lab/x" not in bot.output
     assert KEY not in bot.output
 
 

@@ -76,7 +76,7 @@ class Judge:
         if is_text_command(inbound) and speaks_to_us(inbound) and inbound.text[1:2].isalpha():
             return self._unknown_command(inbound)  # in a group, one that names nobody may be another bot's (T17)
         self.loop_guard.hears(inbound)
-        persona = persona_for(self.desk.library, settings.values.persona)
+        persona = persona_for(self.desk.library.at(inbound.channel.place_key), settings.values.persona)
         names = (persona.name, persona.card.name) if persona else ()
         is_called = should_answer(inbound, settings.values, names, self.rng, is_private=is_private)
         if not is_called or not self.loop_guard.allows(inbound):

@@ -13,6 +13,7 @@ from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, PersonaLibrary, fold
 from bot.store import ledger
 from bot.store.database import Tx
+from bot.store.personas import name_of
 from bot.store.sessions import SessionRow
 
 
@@ -38,14 +39,14 @@ class NewsDesk:
 
     def take(self, tx: Tx, session: SessionRow, settings: SessionSettings, *, has_picture: bool) -> tuple[News, ...]:
         """What was not told in a session yet; from now on it counts as told there (DESIGN 6)."""
-        found = self._find(settings, has_picture=has_picture)
+        found = self._find(tx, session, settings, has_picture=has_picture)
         return tuple(news for news in found if _is_untold(tx, session, news))
 
-    def _find(self, settings: SessionSettings, *, has_picture: bool) -> Iterator[News]:
-        chosen = settings.values.persona
-        if chosen and fold(chosen) != NO_PERSONA and self.library.find(chosen) is None:
-            instead = persona_for(self.library, chosen)
-            yield News(notice="persona-gone", chosen=chosen, now=instead.name if instead else "")
+    def _find(self, tx: Tx, session: SessionRow, settings: SessionSettings, *, has_picture: bool) -> Iterator[News]:
+        chosen, shelf = settings.values.persona, self.library.at(session.channel.place_key)
+        if chosen and fold(chosen) != NO_PERSONA and shelf.find(chosen) is None:
+            instead = persona_for(shelf, chosen)
+            yield News(notice="persona-gone", chosen=name_of(tx, chosen) or chosen, now=instead.name if instead else "")
         model = model_in_force(self.models, settings)
         if model.lost is not None:
             yield News(notice="model-gone", chosen=model.lost, now=model.name)

@@ -16,7 +16,7 @@ from bot.llm.directory import ModelDirectory
 from bot.memory.due import due_items
 from bot.memory.items import NO_MEMORY, Memory, Written
 from bot.overrides import Resolver, SessionSettings, Source
-from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary
+from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, Shelf
 from bot.prompt.build import Prompt
 from bot.prompt.memory import write_memory
 from bot.prompt.pictures import choose_images
@@ -270,17 +270,17 @@ def model_in_force(models: ModelDirectory, settings: SessionSettings) -> ModelIn
     return ModelInForce(name=models.effective(default), source=Source.DEFAULT, lost=lost)
 
 
-def persona_for(library: PersonaLibrary, configured: str) -> Persona | None:
+def persona_for(shelf: Shelf, configured: str) -> Persona | None:
     """The persona that a setting names: nobody for `none`, the default one when it is empty or its card is gone."""
     if configured.strip().lower() == NO_PERSONA:
         return None
-    found = library.find(configured) if configured else None
+    found = shelf.find(configured) if configured else None
     if isinstance(found, Ambiguous):
         return found.matches[0]
-    return found or library.default
+    return found or shelf.default
 
 
-def persona_id_for(library: PersonaLibrary, configured: str) -> str:
+def persona_id_for(shelf: Shelf, configured: str) -> str:
     """The id that the database keeps for it."""
-    persona = persona_for(library, configured)
+    persona = persona_for(shelf, configured)
     return persona.id if persona else NO_PERSONA

@@ -103,7 +103,8 @@ class Pipeline:
     def _open_conversation(self, tx: Tx, channel: ChannelRef, now: datetime) -> tuple[SessionRow, int, str, int]:
         session = sessions.open_session(tx, channel, now)
         settings = self.desk.resolver.resolve(channel.platform, sessions.load_overrides(tx, channel))
-        persona_id = persona_id_for(self.desk.library, settings.values.persona)
+        shelf = self.desk.library.at(session.channel.place_key)
+        persona_id = persona_id_for(shelf, settings.values.persona)
         conversation_id = conversations.ensure_conversation(
             tx, session, persona_id, now, settings.values.persona_switch
         )
@@ -141,6 +142,7 @@ class Pipeline:
     async def _migrate(self, inbound: Inbound) -> None:
         if inbound.migrated_to is not None:
             moved = await self.db.run(sessions.migrate_place, inbound.channel, inbound.migrated_to)
+            await self.desk.imported.refresh()
             log.info("place.migrated", old=inbound.channel.place_key, new=inbound.migrated_to.place_key, moved=moved)
 
     def _delete(self, tx: Tx, inbound: Inbound) -> None:
@@ -178,7 +180,8 @@ class Pipeline:
             return None
         inbound = without_private_files(tx, session.id, inbound)
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
-        persona_id = persona_id_for(self.desk.library, settings.values.persona)
+        shelf = self.desk.library.at(session.channel.place_key)
+        persona_id = persona_id_for(shelf, settings.values.persona)
         conversation_id = conversations.ensure_conversation(
             tx, session, persona_id, now, settings.values.persona_switch
         )
@@ -269,6 +272,7 @@ class Pipeline:
                 answer=partial(self._say, inbound),
                 begin=partial(self._begin, inbound),
             )
+            await self.desk.imported.refresh()
             if not await self.desk.may_run(spec, call):
                 raise UserError("command-needs-rights")
             answer = await line.command.run(call, self.desk)

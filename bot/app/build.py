@@ -46,6 +46,7 @@ from bot.memory.summariser import Summariser
 from bot.news import NewsDesk
 from bot.opening import TurnOpener
 from bot.overrides import Resolver
+from bot.personas.imported import ImportedPersonas, put_imported
 from bot.personas.library import PersonaLibrary
 from bot.pipeline import Pipeline
 from bot.prompt.build import PromptBuilder
@@ -132,7 +133,8 @@ def _make_wants_files(core: Core) -> WantsFiles:
     def wants_files(inbound: Inbound) -> bool:
         if not policy.admits(inbound.author, inbound.channel):
             return False
-        names = [name for persona in core.library.personas for name in (persona.name, persona.card.name)]
+        personas = core.library.at(inbound.channel.place_key).personas
+        names = [name for persona in personas for name in (persona.name, persona.card.name)]
         return is_called(inbound, core.resolver.resolve(inbound.channel.platform, ()).values, names)
 
     return wants_files
@@ -141,15 +143,18 @@ def _make_wants_files(core: Core) -> WantsFiles:
 def _build_core(
     settings: Settings, library: PersonaLibrary, counter: TokenCounter, now: Callable[[], datetime]
 ) -> Core:
+    put_imported(library, settings.sqlite_url)
     if problems := persona_problems(settings, library):
         raise SettingsError(problems)
+    db = Database(settings.sqlite_url)
     return Core(
         settings=settings,
-        db=Database(settings.sqlite_url),
+        db=db,
         tasks=Tasks(),
         catalogue=Catalogue(),
         counter=counter,
         library=library,
+        imported=ImportedPersonas(db, library),
         resolver=Resolver(settings, settings.profiles),
         platforms=Platforms(),
         now=now,
@@ -279,6 +284,7 @@ def _build_desk(
         settings=core.settings,
         resolver=core.resolver,
         library=core.library,
+        imported=core.imported,
         models=models.directory,
         catalogue=core.catalogue,
         dispatcher=dispatcher,

@@ -11,6 +11,7 @@ from bot.env import Reading, load_settings
 from bot.llm.configured import LOCAL, names_remote_model
 from bot.llm.model_files import MODEL_FILES
 from bot.locale import has_texts, locales_of
+from bot.personas.imported import put_imported
 from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
 
@@ -25,7 +26,9 @@ def checked_settings(env_file: Path | None = Path(".env")) -> Settings:
 
 
 def _persona_problems(reading: Reading) -> list[str]:
-    return persona_problems(reading.settings, PersonaLibrary())
+    library = PersonaLibrary()
+    put_imported(library, reading.settings.sqlite_url)
+    return persona_problems(reading.settings, library)
 
 
 def _language_problems(reading: Reading) -> Iterator[str]:

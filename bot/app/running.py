@@ -24,6 +24,7 @@ from bot.llm.quirks import LearnedQuirk
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
 from bot.overrides import Resolver
+from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary
 from bot.pipeline import Pipeline, unanswered_requests
 from bot.prompt.tokens import ModelTokens, TokenCounter
@@ -56,6 +57,7 @@ class Core:
     catalogue: Catalogue
     counter: TokenCounter
     library: PersonaLibrary
+    imported: ImportedPersonas
     resolver: Resolver
     platforms: Platforms
     now: Callable[[], datetime]
@@ -102,6 +104,7 @@ class App:
         core = self.core
         await asyncio.to_thread(schema.upgrade_apart, core.settings.sqlite_url)
         await asyncio.to_thread(core.counter.load)
+        await core.imported.refresh()
         self.models.learned.extend(await core.db.read(ledger.load_quirks))
         interrupted = await core.db.run(replies.mark_interrupted)
         await core.db.run(replies.close_expired, core.now(), core.settings.answer_within)

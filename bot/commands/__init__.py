@@ -32,6 +32,7 @@ def make_complete(desk: Desk, commands: Sequence[Command]) -> Complete:
         command = by_path.get(query.path)
         if command is None or command.suggest is None or not desk.policy.admits(query.author, query.channel):
             return ()
+        await desk.imported.refresh()
         return (await command.suggest(desk, query))[:MAX_COMPLETIONS]
 
     return complete

@@ -98,7 +98,7 @@ def _make(tx: Tx, changes: Changes, reach: Reach, call: Call, desk: Desk) -> InF
     demand_sound(desk.resolver.resolve(channel.platform, counts_there), changed, desk)
     settings = desk.resolver.resolve(channel.platform, rows)
     session = sessions.session_by_id(tx, call.session.id)
-    persona_id = persona_id_for(desk.library, settings.values.persona)
+    persona_id = persona_id_for(desk.library.at(channel.place_key), settings.values.persona)
     switch = settings.values.persona_switch
     conversation_id = conversations.ensure_conversation(tx, session, persona_id, call.now, switch)
     is_fresh = replies.last_reply(tx, conversation_id) is None

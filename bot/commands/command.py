@@ -25,7 +25,8 @@ from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
 from bot.opening import model_in_force
 from bot.overrides import Resolver, SessionSettings
-from bot.personas.library import PersonaLibrary
+from bot.personas.imported import ImportedPersonas
+from bot.personas.library import PersonaLibrary, Shelf
 from bot.quota import Admission, Quota
 from bot.settings import Settings
 from bot.store.database import Database
@@ -83,6 +84,7 @@ class Desk:
     settings: Settings
     resolver: Resolver
     library: PersonaLibrary
+    imported: ImportedPersonas
     models: ModelDirectory
     limits: Callable[[str], ModelLimits]
     catalogue: Catalogue
@@ -134,6 +136,10 @@ class Desk:
         if self.policy.is_operator(author) or call.inbound.channel.is_dm:
             return True
         return await self.platforms.may_manage(call.inbound.channel, author.id, whole_place=whole_place)
+
+    def shelf(self, call: Call) -> Shelf:
+        """The personas that can be seen where a command is used."""
+        return self.library.at(call.inbound.channel.place_key)
 
     def sees(self, model: str) -> bool:
         """Whether a model takes pictures, as far as is known."""

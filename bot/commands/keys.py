@@ -19,7 +19,7 @@ from bot.errors import UserError
 from bot.locale import has_texts
 from bot.opening import model_in_force
 from bot.overrides import SessionSettings
-from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
+from bot.personas.library import NO_PERSONA, Ambiguous, Persona, Shelf, fold
 from bot.settings import MIN_BUDGET_TOKENS, PlaceKey, Trigger, output_reserve, place_keys, prompt_budget
 from bot.spelling import near_names
 
@@ -66,7 +66,7 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
         case "model":
             return await desk.models.resolve(typed, model_in_force(desk.models, call.settings).name)
         case "persona":
-            persona = find_persona(desk.library, typed)
+            persona = find_persona(desk.shelf(call), typed)
             return persona.id if persona else NO_PERSONA
         case "language":
             return _language(typed, desk)
@@ -79,7 +79,7 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
     return value
 
 
-def find_persona(library: PersonaLibrary, typed: str) -> Persona | None:
+def find_persona(shelf: Shelf, typed: str) -> Persona | None:
     """The persona that somebody means; nobody for `none`.
 
     Raises:
@@ -87,26 +87,26 @@ def find_persona(library: PersonaLibrary, typed: str) -> Persona | None:
     """
     if fold(typed) == NO_PERSONA:
         return None
-    match library.find(typed):
+    match shelf.find(typed):
         case Persona() as persona:
             return persona
         case Ambiguous(matches=matches):
             ids = ", ".join(persona.id for persona in matches)
             raise UserError("persona-ambiguous", persona=typed, ids=ids)
-    if near := near_personas(library, typed):
+    if near := near_personas(shelf, typed):
         raise UserError("persona-unknown", persona=typed, near=", ".join(near))
     raise UserError("persona-unlike", persona=typed)
 
 
-def near_personas(library: PersonaLibrary, typed: str) -> list[str]:
+def near_personas(shelf: Shelf, typed: str) -> list[str]:
     """Names of personas that a mistyped one may have meant."""
-    near = [library.get(persona_id) for persona_id in library.near(typed)]
-    return [name_to_type(library, persona) for persona in near if persona]
+    near = [shelf.get(persona_id) for persona_id in shelf.near(typed)]
+    return [name_to_type(shelf, persona) for persona in near if persona]
 
 
-def name_to_type(library: PersonaLibrary, persona: Persona) -> str:
+def name_to_type(shelf: Shelf, persona: Persona) -> str:
     """What people type to mean this persona: its name, or the id where the name would not do."""
-    return persona.name if library.find(persona.name) is persona and len(persona.name) <= 64 else persona.id
+    return persona.name if shelf.find(persona.name) is persona and len(persona.name) <= 64 else persona.id
 
 
 def _language(typed: str, desk: Desk) -> str:

@@ -11,7 +11,7 @@ from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import find_persona, name_to_type, near_personas
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged
 from bot.errors import UserError
-from bot.personas.library import NO_PERSONA, Persona
+from bot.personas.library import NO_PERSONA, Persona, Shelf
 
 NOTE_CHARS = 90
 """Characters of a card's notes shown in a list."""
@@ -22,18 +22,19 @@ NOTES_CHARS = 1_000
 async def list_personas(call: Call, desk: Desk) -> Outbound:
     """`/persona [keyword] [-p page]`."""
     keyword = call.options.get("keyword", "")
-    found = desk.library.search(keyword)
+    shelf = desk.shelf(call)
+    found = shelf.search(keyword)
     if not found:
-        raise _none_found(keyword, desk)
+        raise _none_found(keyword, shelf, desk)
     page = page_of(found, call)
     lines = [_line(persona, persona.id == call.persona_id) for persona in page.entries]
     return paged(desk.text("persona-list", call.locale, count=len(found)), lines, page, "persona list", call, desk)
 
 
-def _none_found(keyword: str, desk: Desk) -> UserError:
+def _none_found(keyword: str, shelf: Shelf, desk: Desk) -> UserError:
     if meant := near_action(keyword, "persona", desk):
         return UserError("command-meant", near=meant)
-    if near := near_personas(desk.library, keyword):
+    if near := near_personas(shelf, keyword):
         return UserError("persona-none-found", keyword=keyword, near=", ".join(near))
     return UserError("persona-none-near", keyword=keyword)
 
@@ -48,7 +49,7 @@ def _line(persona: Persona, is_active: bool) -> str:
 
 async def use_persona(call: Call, desk: Desk) -> None:
     """`/persona use NAME`: switch at once; a persona who is new here greets."""
-    persona = find_persona(desk.library, call.options["persona"])
+    persona = find_persona(desk.shelf(call), call.options["persona"])
     chosen = Changes(set={"persona": persona.id if persona else NO_PERSONA})
     now = await changes.make(chosen, Reach.HERE, call, desk)
     if persona is None:
@@ -63,7 +64,7 @@ async def use_persona(call: Call, desk: Desk) -> None:
 async def show_persona(call: Call, desk: Desk) -> Outbound:
     """`/persona info [NAME]`: what people may know of a card, the one in use by default."""
     typed = call.options.get("persona")
-    persona = find_persona(desk.library, typed) if typed else desk.library.get(call.persona_id)
+    persona = find_persona(desk.shelf(call), typed) if typed else desk.library.get(call.persona_id)
     if persona is None:
         return desk.say("persona-nobody", call)
     card = persona.card
@@ -89,7 +90,8 @@ def _cut(text: str, length: int) -> str:
 
 async def suggest_personas(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Personas by what is typed of them, under names that `use` understands."""
-    found = [name_to_type(desk.library, persona) for persona in desk.library.search(query.typed)]
+    shelf = desk.library.at(query.channel.place_key)
+    found = [name_to_type(shelf, persona) for persona in shelf.search(query.typed)]
     return [*found, NO_PERSONA] if NO_PERSONA.startswith(query.typed.casefold()) else found
 
 

@@ -26,7 +26,7 @@ LABEL_CHARS = 100
 async def show_session(call: Call, desk: Desk) -> Outbound:
     """`/session`: who and what answers here, and every changed key with its whole chain."""
     settings = call.settings
-    persona = persona_for(desk.library, settings.values.persona)
+    persona = persona_for(desk.shelf(call), settings.values.persona)
     model = model_in_force(desk.models, settings)
     effective = {
         "model": model.name,
@@ -160,7 +160,7 @@ def _effective(name: str, settings: SessionSettings, call: Call, desk: Desk) -> 
     value: Any = settings.value(name)
     if name == "model":
         value = model_in_force(desk.models, settings).name
-    elif name == "persona" and (persona := persona_for(desk.library, value)):
+    elif name == "persona" and (persona := persona_for(desk.shelf(call), value)):
         value = persona.name
     return _value(value, call, desk)
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import structlog
 
 from bot.chat import Finding, Severity
-from bot.personas.card import CardError, CardWarning, PersonaCard
+from bot.personas.card import CardError, CardWarning
 from bot.personas.formats import MAX_FILE_BYTES, CardFile, read_file
 from bot.personas.proposals import own_extension
 from bot.personas.shelf import NO_PERSONA, Ambiguous, Persona, Shelf, fold

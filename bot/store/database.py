@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import structlog
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from bot.errors import OperatorError
 
@@ -110,6 +110,26 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
         connection.exec_driver_sql(begin)
 
     return engine
+
+
+def read_once(url: str, work: Callable[Concatenate[Tx, P], T], otherwise: T, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work(tx, ...)` on a database that nobody here has open; `otherwise` where it is not there, or lacks what is
+    asked for.
+
+    Raises:
+        DatabaseUnusable: as `open_engine`.
+    """
+    engine = open_engine(url, read_only=True)
+    path = database_file(engine.url)
+    try:
+        if path is None or not path.exists():
+            return otherwise
+        with engine.begin() as tx:
+            return work(tx, *args, **kwargs)
+    except DatabaseError:
+        return otherwise
+    finally:
+        engine.dispose()
 
 
 def database_file(url: URL) -> Path | None:

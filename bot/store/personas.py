@@ -11,12 +11,16 @@ from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
+import structlog
+from pydantic import ValidationError
 from sqlalchemy import and_, delete, func, insert, select, update
 
 from bot.personas.card import PersonaCard
 from bot.personas.proposals import NO_PROPOSALS, Proposals
 from bot.store.database import Tx
 from bot.store.persona_tables import persona_files, persona_versions, personas
+
+log = structlog.get_logger(__name__)
 
 ID_PREFIX = "p_"
 _ULID_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -153,9 +157,15 @@ def standings(tx: Tx) -> dict[str, Standing]:
 
 
 def read_cards(tx: Tx, ids: Collection[str]) -> Mapping[str, PersonaCard]:
-    """What some personas say now."""
+    """What some personas say now. One that cannot be read, as no version of ours wrote it, is left out and logged."""
     found = select(personas.c.id, persona_versions.c.card).join(persona_versions, _CURRENT)
-    return {row.id: _read_card(row.card) for row in tx.execute(found.where(personas.c.id.in_(ids)))}
+    cards = {}
+    for row in tx.execute(found.where(personas.c.id.in_(ids))):
+        try:
+            cards[row.id] = _read_card(row.card)
+        except ValidationError as error:
+            log.warning("personas.unreadable", persona=row.id, problems=error.error_count())
+    return cards
 
 
 def change_card(tx: Tx, persona_id: str, card: PersonaCard, *, change: str, by: str, now: datetime) -> int:

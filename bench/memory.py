@@ -162,7 +162,7 @@ async def run(encoding: tiktoken.Encoding, talk: Talk, cached_price: float, *, s
             for turn in range(len(talk.asked)):
                 bill.turn = turn
                 await _say(app, talk.asked[turn], clock)
-                if session_turns and turn % session_turns == session_turns - 1:
+                if session_turns and turn % session_turns == session_turns - 1 and turn + 1 < len(talk.asked):
                     await _part(app, clock)
                     bill.expire()
                 cpu.append(watch.read() * 1e3)

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncGenerator, Iterator
 
 from bench.bill import CODE, Bill
-from bot.llm.model import Completion, Finish, ModelEvent, ModelRequest, TextDelta
+from bot.llm.model import Completion, Finish, ModelEvent, ModelRequest, Role, TextDelta
 
 GIST_TOKENS, MEMORY_TOKENS, CODE_TOKENS = 260, 800, 16
 """How long the gist is, up to where every summary fills the memory with events, and what a note of a code takes."""
@@ -20,7 +20,7 @@ LONGEST_MERGED = 290
 
 _LINE = re.compile(r"^(\d+) · (.*)$", re.MULTILINE)
 _KEY = re.compile(r"\(([^()\s]+:[^()\s]+)\)")
-_INDEXED = re.compile(r"^(\d+) · (\d+) · (\S+) · ", re.MULTILINE)
+_RANGE = re.compile(r"^1 to (\d+); ", re.MULTILINE)
 _NOTE = re.compile(r"^(\d+)\. (?:\[[^\]]*\] |\d{4}-\d\d-\d\d: )?(.*)$", re.MULTILINE)
 
 
@@ -75,9 +75,14 @@ def _lines(asked: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _behind(request: ModelRequest) -> Iterator[tuple[int, str, str]]:
-    """The same, where the messages stand above and the lines only tell which ones."""
-    for number, back, who in _INDEXED.findall(request.messages[-1].text):
-        yield int(number), who, request.messages[-1 - int(back)].text
+    """The same, where the messages stand above and the lines only tell which ones, and who is who."""
+    lines = request.messages[-1].text.partition("<lines>")[2]
+    found, who = _RANGE.search(lines), _KEY.search(lines)
+    assert found is not None
+    assert who is not None
+    said = [message for message in request.messages if message.role is not Role.SYSTEM]
+    for number, message in enumerate(said[: int(found[1])], 1):
+        yield number, who[1] if message.role is Role.USER else "", message.text
 
 
 def _events(room: int, bill: Bill) -> list[str]:

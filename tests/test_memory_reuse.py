@@ -20,20 +20,21 @@ CACHED: dict[str, Any] = {
     "providers": {"test": {"base_url": "http://127.0.0.1:9/v1", "context_window": 16_384, "cached_price": 0.1}},
     "model_name": "test/gpt-4o",
 }
-ASKED_BEHIND = re.compile(r"^(\d+) · (\d+) · (\S+) · (.*)$", re.MULTILINE)
+LISTED = re.compile(r"^(\d+) ([A-Z]\d*) (.*)$", re.MULTILINE)
+RANGE = re.compile(r"^1 to (\d+); (.*)$", re.MULTILINE)
 
 
 def is_summary(request: ModelRequest) -> bool:
     return any("<lines>" in message.text for message in request.messages[-3:])
 
 
-def lines_of(request: ModelRequest) -> list[tuple[int, int, str, str]]:
-    found = ASKED_BEHIND.findall(request.messages[-1].text)
-    return [(int(number), int(back), who, words) for number, back, who, words in found]
+def lines_of(request: ModelRequest) -> list[tuple[int, str, str]]:
+    found = LISTED.findall(request.messages[-1].text)
+    return [(int(number), letter, words) for number, letter, words in found]
 
 
 def remembers_bob(request: ModelRequest) -> str:
-    found = [number for number, _, _, words in lines_of(request) if words.startswith("I am Bob")]
+    found = [number for number, _, words in lines_of(request) if words.startswith("I am Bob")]
     text = {"who": "fake:alice", "category": "name", "text": "Her name is Bob", "lines": found}
     return json.dumps({"facts": [text] if found else [], "gist": "They got to know each other."})
 
@@ -71,17 +72,20 @@ async def test_a_summary_is_asked_for_behind_the_request_that_the_provider_has_c
     assert not chat.model.summaries
 
 
-async def test_every_line_of_the_index_tells_where_its_message_stands(make_app: MakeApp) -> None:
+async def test_the_numbers_of_the_index_go_through_the_messages_and_those_of_people_tell_how_they_begin(
+    make_app: MakeApp,
+) -> None:
     chat = await open_chat(make_app, model=answers(remembers_bob), **CACHED)
     asked = await fold(chat)
     assert asked is not None
-    lines = lines_of(asked)
-    assert len(lines) > 5
-    assert [number for number, *_ in lines] == [*range(1, len(lines) + 1)]
-    for _, back, who, words in lines:
-        message = asked.messages[-1 - back]
-        assert message.text.startswith(words)
-        assert who == ("fake:alice" if message.role is Role.USER else "persona")
+    said = [message for message in asked.messages[:-1] if message.role is not Role.SYSTEM]
+    listed = {number: words for number, _, words in lines_of(asked)}
+    (last, people) = RANGE.findall(asked.messages[-1].text)[0]
+    assert people == "A = Alice (fake:alice)"
+    assert int(last) > 5
+    for number, message in enumerate(said[: int(last)], 1):
+        assert (number in listed) == (message.role is Role.USER)
+        assert message.text.startswith(listed.get(number, ""))
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,8 @@ class Reuse:
         if last is None or last.model != frame.model or not self._is_wanted(frame.model):
             return None
         is_current = (last.watermark, last.generation) == (ground.watermark, ground.generation)
-        shows_all = all(last.rows.get(row.id) == row for row in material.rows)
+        begins_so = next(iter(last.rows), None) == material.rows[0].id  # its lines are numbered from there
+        shows_all = begins_so and all(last.rows.get(row.id) == row for row in material.rows)
         is_plain = not (material.again or material.private or snapshot.stale)
         index = (len(material.rows) + len(material.memory.items)) * LINE_TOKENS
         has_room = last.tokens + index + MARGIN_TOKENS + frame.max_output_tokens <= subject.window
@@ -129,18 +130,15 @@ def request_behind(
     last: LastRequest, snapshot: Snapshot, material: Material, summary: Summary, frame: Frame
 ) -> ModelRequest:
     """The last request with the answers to it, and the message that asks for the summary."""
-    answers = tuple(_answers(last, snapshot))
-    behind = len(answers) + 1
-    places = {row_id: behind + back for back, row_id in enumerate(reversed([*last.rows]))}
     is_first = material.memory.is_empty
     own = summary.prompt if is_first else summary.update_prompt
     text = _BEHIND.format(
         persona=material.persona_name,
         instruction=own or (INSTRUCTION if is_first else UPDATE_INSTRUCTION),
         rules=rules_of(material, INDEXED),
-        index=index_of(material, places),
+        index=index_of(material),
     )
-    messages = (*last.messages, *answers, ModelMessage(role=Role.USER, text=text))
+    messages = (*last.messages, *_answers(last, snapshot), ModelMessage(role=Role.USER, text=text))
     return ModelRequest(
         model=frame.model,
         messages=with_correction(messages, frame.correction),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -30,6 +30,8 @@ from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import UserError
 from bot.gate import AccessPolicy
 from bot.heard import heard_text
+from bot.hook_calls import HookCalls
+from bot.hooks import Place
 from bot.introduction import Introducer, Introduction
 from bot.judging import CommandLine, Judge, Verdict
 from bot.news import News, NewsDesk
@@ -79,6 +81,7 @@ class Pipeline:
     introducer: Introducer
     news: NewsDesk
     reposts: RecentReposts
+    hooks: HookCalls
     refusals: Quota
     """Counts refusals, so that a stranger hears one per minute and not one per message."""
     overheard_chars: int
@@ -91,6 +94,7 @@ class Pipeline:
             await self._deliver(inbound)
         except Exception as error:
             log.error("pipeline.failed", kind=inbound.kind.value, session=inbound.channel.session_key, exc_info=error)
+            await self.hooks.on_error(Place.INBOUND, inbound.channel, error)
             if _asks(inbound) or self.judge.command_line(inbound) is not None:
                 await self._tell(inbound, self.desk.catalogue.text("error-internal", inbound.author.locale))
 
@@ -114,6 +118,10 @@ class Pipeline:
         if inbound.kind is InboundKind.MIGRATION:
             await self._migrate(inbound)
             return
+        if (wanted := await self.hooks.on_inbound(inbound)) is None:
+            await self._let_go(inbound)
+            return
+        inbound = wanted
         if inbound.kind is InboundKind.DELETE:  # from anybody: platforms do not say who deleted something
             await self.db.run(self._delete, inbound)
             return
@@ -144,6 +152,11 @@ class Pipeline:
             moved = await self.db.run(sessions.migrate_place, inbound.channel, inbound.migrated_to)
             await self.desk.imported.refresh()
             log.info("place.migrated", old=inbound.channel.place_key, new=inbound.migrated_to.place_key, moved=moved)
+
+    async def _let_go(self, inbound: Inbound) -> None:
+        """Take back the sign that an answer to a command is coming (D10)."""
+        if inbound.reply_handle is not None:
+            await (await self._begin(inbound)).discard()
 
     def _delete(self, tx: Tx, inbound: Inbound) -> None:
         """Take a deleted message out of every later prompt; its answer, once begun, still comes (D05)."""
@@ -330,20 +343,3 @@ def _asks(inbound: Inbound) -> bool:
         return False
     is_said_to_us = inbound.kind is InboundKind.MESSAGE and (inbound.channel.is_dm or inbound.mentions_me)
     return is_said_to_us or inbound.kind in (InboundKind.COMMAND, InboundKind.BUTTON)
-
-
-def unanswered_requests(rows: Sequence[messages.Unanswered]) -> list[TurnRequest]:
-    """A request for every message that the last run left unanswered. The first of a burst answers all of it, and the
-    turns of the others end (R2).
-    """
-    return [
-        TurnRequest(
-            session_id=row.session_id,
-            author_key=row.author_key,
-            message_id=row.message_id,
-            reply_to=row.platform_message_id,
-            locale=row.author_locale,
-            author_is_bot=row.author_is_bot,
-        )
-        for row in rows
-    ]

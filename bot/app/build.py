@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from bot.agent import Agent
 from bot.app.clock import build_jobs
+from bot.app.memory import build_keeper
 from bot.app.personas import persona_problems
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
@@ -20,6 +21,7 @@ from bot.env import SettingsError
 from bot.gate import AccessPolicy, LoopGuard, is_called
 from bot.gauge import Gauge
 from bot.greeting import Greeter
+from bot.hook_calls import HookCalls
 from bot.introduction import Introducer
 from bot.judging import Judge
 from bot.llm.catalogue import token_factor
@@ -37,12 +39,7 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
-from bot.memory.compaction import Compactor
-from bot.memory.consolidation import Consolidator
 from bot.memory.keeper import Keeper
-from bot.memory.notices import MemoryNotices
-from bot.memory.reuse import Reuse
-from bot.memory.summariser import Summariser
 from bot.news import NewsDesk
 from bot.opening import TurnOpener
 from bot.overrides import Resolver
@@ -98,7 +95,7 @@ def build_app(
     greeter = Greeter(db=core.db, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
     builder = _build_builder(core)
-    keeper = _build_keeper(core, models)
+    keeper = build_keeper(core, models)
     runner = _build_runner(core, models, opener, builder, greeter, keeper, tools)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     gauge = Gauge(opener=opener, builder=builder, agent=runner.agent, tokens=models.tokens)
@@ -108,7 +105,8 @@ def build_app(
     pipeline = _build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
     if adapters is None:
         adapters = configured_adapters(settings, core.db, core.tasks, menu, _make_wants_files(core))
-    core.platforms.update(adapters)
+    for name, adapter in adapters.items():
+        core.platforms[name] = adapter
     return App(
         core=core,
         models=models,
@@ -156,7 +154,8 @@ def _build_core(
         library=library,
         imported=ImportedPersonas(db, library),
         resolver=Resolver(settings, settings.profiles),
-        platforms=Platforms(),
+        platforms=Platforms(hooks := HookCalls()),
+        hooks=hooks,
         now=now,
     )
 
@@ -213,35 +212,6 @@ def _build_builder(core: Core) -> PromptBuilder:
         injected_budget=core.settings.memory_token_budget,
         result_ratio=core.settings.tool_result_max_ratio,
     )
-
-
-def _build_keeper(core: Core, models: Models) -> Keeper:
-    def window_of(model: str) -> int:
-        return min(filter(None, (models.catalogue.limits(model).context_window, core.settings.context_tokens)))
-
-    summariser = Summariser(
-        db=core.db,
-        model=models.model,
-        settings=core.settings,
-        directory=models.directory,
-        window_of=window_of,
-        factor=models.tokens.factor,
-        now=core.now,
-    )
-    consolidator = Consolidator(
-        db=core.db, summariser=summariser, settings=core.settings, count=core.counter.count, now=core.now
-    )
-    compactor = Compactor(
-        db=core.db,
-        summariser=summariser,
-        consolidator=consolidator,
-        settings=core.settings,
-        count=core.counter.count,
-        now=core.now,
-        reuse=Reuse(models.prices.billed_price, core.settings.summary.reuse_prefix),
-    )
-    notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
-    return Keeper(compactor, core.tasks, cached_price=models.prices.cached_price, tell_done=notices.tell_done)
 
 
 def _build_runner(
@@ -327,6 +297,7 @@ def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
         judge=Judge(desk=desk, loop_guard=LoopGuard(core.settings.bots), rng=rng),
         introducer=introducer,
         reposts=RecentReposts(),
+        hooks=core.hooks,
         news=NewsDesk(library=core.library, models=desk.models, sees=desk.sees),
         refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
         overheard_chars=core.settings.overheard_chars,

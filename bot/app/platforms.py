@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bot.chat import Adapter, ChannelRef, CommandMenu, WantsFiles, speaks_to_us
+from bot.hook_calls import HookCalls
+from bot.outgoing import seen_by
 from bot.settings import Settings
 from bot.store import ledger
 from bot.store.database import Database
@@ -16,7 +18,16 @@ if TYPE_CHECKING:
 
 
 class Platforms(dict[str, Adapter]):
-    """The running adapters by platform, and what the core asks of whichever serves a channel."""
+    """The running adapters by platform, each with hooks in front of it, and what the core asks of whichever serves a
+    channel.
+    """
+
+    def __init__(self, hooks: HookCalls) -> None:
+        super().__init__()
+        self._hooks = hooks
+
+    def __setitem__(self, platform: str, adapter: Adapter) -> None:
+        super().__setitem__(platform, seen_by(self._hooks, adapter))
 
     async def may_manage(self, channel: ChannelRef, user_id: str, *, whole_place: bool = False) -> bool:
         """Whether the platform itself lets this user manage the channel."""

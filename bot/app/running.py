@@ -13,8 +13,9 @@ import structlog
 from bot.app.platforms import Platforms
 from bot.chat import Adapter, Author, ChannelRef, CommandMenu
 from bot.commands.command import Desk
-from bot.dispatch import Dispatcher
+from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import AdapterError
+from bot.hook_calls import HookCalls
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.directory import ModelDirectory
@@ -26,7 +27,7 @@ from bot.memory.keeper import Keeper
 from bot.overrides import Resolver
 from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary
-from bot.pipeline import Pipeline, unanswered_requests
+from bot.pipeline import Pipeline
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.scheduler import Job, Scheduler
 from bot.settings import Settings
@@ -60,6 +61,7 @@ class Core:
     imported: ImportedPersonas
     resolver: Resolver
     platforms: Platforms
+    hooks: HookCalls
     now: Callable[[], datetime]
 
 
@@ -120,8 +122,9 @@ class App:
         told from one that was lost on its way (S16).
         """
         await self.core.platforms[platform].ready()
-        for request in unanswered_requests([row for row in waiting if row.platform == platform]):
-            self.dispatcher.request_turn(request, burst_ms=0)
+        for row in waiting:  # the first of a burst answers all of it, and the turns of the others end (R2)
+            if row.platform == platform:
+                self.dispatcher.request_turn(_request_for(row), burst_ms=0)
 
     async def run(self, stop: asyncio.Event, *, begin: Callable[[], Awaitable[None]] | None = None) -> int:
         """Start, run every adapter until `stop` is set or all of them have ended, close. Returns the exit code.
@@ -204,6 +207,17 @@ class App:
         for task in done:
             if not task.cancelled() and (error := task.exception()) is not None:
                 log.warning("app.adapter_stumbled", task=task.get_name(), error=repr(error))
+
+
+def _request_for(row: messages.Unanswered) -> TurnRequest:
+    return TurnRequest(
+        session_id=row.session_id,
+        author_key=row.author_key,
+        message_id=row.message_id,
+        reply_to=row.platform_message_id,
+        locale=row.author_locale,
+        author_is_bot=row.author_is_bot,
+    )
 
 
 async def _all_ended(tasks: Sequence[asyncio.Task[None]]) -> None:

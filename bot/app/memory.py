@@ -1,0 +1,42 @@
+"""Makes the parts that fold conversations into memory."""
+
+from __future__ import annotations
+
+from bot.app.running import Core, Models
+from bot.memory.compaction import Compactor
+from bot.memory.consolidation import Consolidator
+from bot.memory.keeper import Keeper
+from bot.memory.notices import MemoryNotices
+from bot.memory.reuse import Reuse
+from bot.memory.summariser import Summariser
+
+
+def build_keeper(core: Core, models: Models) -> Keeper:
+    """What decides when to fold, with everything behind it."""
+
+    def window_of(model: str) -> int:
+        return min(filter(None, (models.catalogue.limits(model).context_window, core.settings.context_tokens)))
+
+    summariser = Summariser(
+        db=core.db,
+        model=models.model,
+        settings=core.settings,
+        directory=models.directory,
+        window_of=window_of,
+        factor=models.tokens.factor,
+        now=core.now,
+    )
+    consolidator = Consolidator(
+        db=core.db, summariser=summariser, settings=core.settings, count=core.counter.count, now=core.now
+    )
+    compactor = Compactor(
+        db=core.db,
+        summariser=summariser,
+        consolidator=consolidator,
+        settings=core.settings,
+        count=core.counter.count,
+        now=core.now,
+        reuse=Reuse(models.prices.billed_price, core.settings.summary.reuse_prefix),
+    )
+    notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
+    return Keeper(compactor, core.tasks, cached_price=models.prices.cached_price, tell_done=notices.tell_done)

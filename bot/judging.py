@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from bot.chat import Inbound, InboundKind, speaks_to_us
 from bot.commands.command import Command, Desk
-from bot.commands.help import START
+from bot.commands.help import HELP, START
 from bot.commands.parse import Parsed, find_spec, near_commands
 from bot.gate import LoopGuard, should_answer
 from bot.opening import persona_for
@@ -49,11 +49,16 @@ class Verdict:
         return self.command is not None and self.command.command.spec.path == START
 
 
+SLASHES = ("/", "／")
+"""What a command begins with; keyboards for Chinese and Japanese write the wide one."""
+NO_SLASHES = str.maketrans(dict.fromkeys(SLASHES))
+
+
 def is_text_command(inbound: Inbound) -> bool:
     """Whether a message is written like a command where such count; whether it is one of ours is another question."""
     counts = inbound.mentions_me or not inbound.commands_need_mention
     is_by_person = inbound.kind is InboundKind.MESSAGE and not inbound.author.is_bot
-    return is_by_person and counts and inbound.text.startswith("/")
+    return is_by_person and counts and inbound.text.startswith(SLASHES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,6 +107,9 @@ class Judge:
             return CommandLine(command=command, options=inbound.command.options) if command else None
         if not is_text_command(inbound) and (inbound.author.is_bot or inbound.kind is not InboundKind.BUTTON):
             return None
+        if speaks_to_us(inbound) and not inbound.text.translate(NO_SLASHES).strip():
+            return CommandLine(command=by_path[HELP], options={})  # somebody wants to know what could follow
         specs = [command.spec for command in by_path.values()]
-        parsed = find_spec(inbound.text.removeprefix("/"), specs, self.desk.names)
+        line = inbound.text[1:] if inbound.text.startswith(SLASHES) else inbound.text  # a button has no slash
+        parsed = find_spec(line, specs, self.desk.names)
         return CommandLine(command=by_path[parsed.spec.path], options=parsed) if parsed else None

@@ -42,3 +42,33 @@ async def test_T17_a_mistyped_command_in_a_group_is_answered_where_a_right_one_w
 async def test_D07_a_mistyped_command_of_a_bot_is_not_answered(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="none")
     assert await chat.say("/persna use x", channel=GROUP, author=make_author("Robot", is_bot=True)) == []
+
+
+@pytest.mark.parametrize("line", ["／帮助", "／help", "／帮助　persona　use", "/帮助　角色　使用"])
+async def test_a_wide_slash_and_wide_spaces_make_a_command_as_narrow_ones_do(make_app: MakeApp, line: str) -> None:
+    chat = await open_chat(make_app, persona="none")
+    (answer,) = await chat.say(line, author=make_author(locale="zh"))
+    assert "`/persona" in answer
+    assert chat.model.requests == []
+
+
+async def test_a_mistyped_command_behind_a_wide_slash_is_told(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    (answer,) = await chat.say("／persna use x")
+    assert "/persona" in answer
+    assert chat.model.requests == []
+
+
+@pytest.mark.parametrize("line", ["/", "//", "／", "/ "])
+async def test_slashes_alone_ask_for_help_and_reach_no_model(make_app: MakeApp, line: str) -> None:
+    chat = await open_chat(make_app, persona="none")
+    (answer,) = await chat.say(line)
+    assert "`/persona`" in answer
+    assert await chat.say(line, channel=GROUP, mentions_me=False) == []
+    await chat.say("hello")
+    assert chat.last_prompt == [("user", "hello")]
+
+
+async def test_two_slashes_before_a_word_are_text_for_the_persona(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    assert await chat.say("//help is what I typed") == ["ok"]

@@ -80,6 +80,9 @@ async def test_completion_of_a_value_knows_the_key_on_the_line(make_app: MakeApp
     ("line", "offers"),
     [
         ("/角", ["角色"]),
+        ("／角", ["角色"]),
+        ("／角色　使", ["使用"]),
+        ("/角色　使用　东", ["东坡"]),
         ("/per", ["persona"]),
         ("/角色 ", ["列表", "使用", "介绍"]),
         ("/角色 u", ["use"]),

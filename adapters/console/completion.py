@@ -47,7 +47,7 @@ class CommandCompleter(Completer):
     ) -> AsyncGenerator[Completion, None]:
         """Offers for the word before the cursor."""
         line = document.text_before_cursor
-        if not line.startswith("/"):
+        if not line.startswith(("/", "／")):
             return
         before, typed = _cut_last_word(line[1:])
         all_words = cut_words(before)
@@ -123,7 +123,7 @@ class CommandCompleter(Completer):
 
 def _cut_last_word(line: str) -> tuple[str, str]:
     """What stands before the word at the cursor, and as much of that word as is typed."""
-    start = line.rfind(" ") + 1
+    start = max(line.rfind(space) for space in " \u3000") + 1
     return line[:start], line[start:]
 
 

@@ -145,13 +145,15 @@ async def suggest_commands(desk: Desk, query: ValueQuery) -> Sequence[str]:
     return [spec.name for spec in specs if wanted in spec.name or wanted in desk.names.of_path(spec.path, locale)]
 
 
+HELP = ("help",)
+"""What a slash alone stands for, too."""
 START = ("start",)
 """What people send to get to know a bot."""
 
 HELP_COMMANDS = (
     Command(
         spec=CommandSpec(
-            path=("help",), options=(OptionSpec(name="command", rest=True, completes=True),), ephemeral=True
+            path=HELP, options=(OptionSpec(name="command", rest=True, completes=True),), ephemeral=True
         ),
         run=show_help,
         suggest=suggest_commands,

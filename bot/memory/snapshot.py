@@ -10,7 +10,7 @@ from bot.memory.items import Memory
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.lines import group_history
 from bot.settings import Summary
-from bot.store.compactions import CompactionRow, newest_compactions
+from bot.store.compactions import CompactionRow, Outcome, newest_compactions
 from bot.store.database import Tx
 from bot.store.memories import Ground, read_ground, read_memory, stale_sources
 from bot.store.people import private_among
@@ -73,8 +73,16 @@ def take_snapshot(
         again=tuple(again),
         stale=stale,
         private=private_among(tx, authors((*again, *rows))),
-        attempts=tuple(newest_compactions(tx, conversation_id, ATTEMPTS_LOOKED_AT)),
+        attempts=_attempts(tx, conversation_id),
     )
+
+
+def _attempts(tx: Tx, conversation_id: int) -> tuple[CompactionRow, ...]:
+    """The newest ones; of those behind a success nothing follows."""
+    newest = newest_compactions(tx, conversation_id, 1)
+    if not newest or (newest[0].messages and newest[0].outcome is Outcome.DONE):
+        return tuple(newest)
+    return tuple(newest_compactions(tx, conversation_id, ATTEMPTS_LOOKED_AT))
 
 
 def authors(rows: Iterable[WindowRow]) -> set[str]:

@@ -12,5 +12,5 @@ _HAN_SHARE = 0.3
 
 def is_chinese(text: str) -> bool:
     """Whether most of a text is Chinese."""
-    letters = len(_LETTER.findall(text))
-    return bool(letters) and len(_HAN.findall(text)) / letters > _HAN_SHARE
+    han = len(_HAN.findall(text))
+    return han > 0 and han / len(_LETTER.findall(text)) > _HAN_SHARE

@@ -17,12 +17,12 @@ from bot.store.memories import (
     Ground,
     drop_unsaid,
     first_said,
-    insert_gist,
-    insert_item,
+    insert_items,
     mark_checked,
     read_ground,
     read_memory,
     retire,
+    retire_items,
 )
 from bot.store.memory_tables import compactions, memory_items
 from bot.store.tables import conversations
@@ -100,6 +100,15 @@ class CompactionRow:
     began_at: datetime
 
 
+# Statements that every compaction runs are made once: building one costs more than running it.
+_INSERT = insert(compactions)
+_RAISE = (
+    update(conversations)
+    .where(conversations.c.id == bindparam("conversation"))
+    .values(watermark=bindparam("to_position"), generation=conversations.c.generation + 1)
+)
+
+
 def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Count, now: datetime) -> Outcome:
     """Make a delta part of the memory and raise the watermark, unless what it stood on has changed since (R4)."""
     ground = attempt.ground
@@ -109,11 +118,7 @@ def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Coun
     made_by = f"compaction:{record_attempt(tx, attempt, Outcome.DONE, now, delta=delta)}"
     _apply(tx, ground, delta, made_by, count, now)
     mark_checked(tx, reading.checked)
-    tx.execute(
-        update(conversations)
-        .where(conversations.c.id == ground.conversation_id)
-        .values(watermark=attempt.to_position, generation=conversations.c.generation + 1)
-    )
+    tx.execute(_RAISE, {"conversation": ground.conversation_id, "to_position": attempt.to_position})
     return Outcome.DONE
 
 
@@ -134,12 +139,9 @@ def _is_still_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
 
 
 def _apply(tx: Tx, ground: Ground, delta: Delta, made_by: str, count: Count, now: datetime) -> None:
-    for add in delta.adds:
-        insert_item(tx, ground, add, made_by, count, now)
-    for gone in delta.retires:
-        retire(tx, (memory_items.c.id == gone.item,), made_by, now, valid_to=first_said(tx, gone.sources))
-    if delta.gist:
-        insert_gist(tx, ground, delta.gist, made_by, count, now)
+    insert_items(tx, ground, delta.adds, made_by, count, now, gist=delta.gist or "")
+    said_at = first_said(tx, [gone.sources for gone in delta.retires])
+    retire_items(tx, dict(zip((gone.item for gone in delta.retires), said_at, strict=True)), made_by, now)
 
 
 def record_attempt(
@@ -162,7 +164,7 @@ def record_attempt(
         "began_at": attempt.began_at,
         "ended_at": now,
     }
-    made = tx.execute(insert(compactions), values).inserted_primary_key
+    made = tx.execute(_INSERT, values).inserted_primary_key
     assert made is not None
     return int(made[0])
 

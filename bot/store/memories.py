@@ -5,12 +5,12 @@ Rows are never changed in what they say: an update retires one row and makes ano
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, and_, bindparam, exists, func, insert, or_, select, update
+from sqlalchemy import Row, and_, bindparam, exists, insert, or_, select, update
 
 from bot.memory.items import Add, Category, FollowUpState, Item, ItemKind, Memory, NewItem
 from bot.store.database import Tx
@@ -89,7 +89,24 @@ _PLACE = (
 )
 
 
-_FIRST_SAID = select(func.min(messages.c.sent_at)).where(messages.c.id.in_(bindparam("sources", expanding=True)))
+_SENT_AT = select(messages.c.id, messages.c.sent_at).where(messages.c.id.in_(bindparam("sources", expanding=True)))
+_INSERT = insert(memory_items).returning(memory_items.c.id, sort_by_parameter_order=True)
+_INSERT_SOURCES = insert(memory_sources)
+_RETIREMENT = {
+    "retired_by": bindparam("by", type_=memory_items.c.retired_by.type),
+    "retired_at": bindparam("at", type_=memory_items.c.retired_at.type),
+    "valid_to": bindparam("until", type_=memory_items.c.valid_to.type),
+}
+_RETIRE = update(memory_items).where(memory_items.c.id == bindparam("item"), LIVE_ITEM).values(_RETIREMENT)
+_RETIRE_GIST = (
+    update(memory_items)
+    .where(memory_items.c.conversation_id == bindparam("conversation"), memory_items.c.kind == GIST, LIVE_ITEM)
+    .values(_RETIREMENT)
+)
+_BLANK: dict[str, Any] = dict.fromkeys(("subject", "category", "day", "state", "replaces"))
+_BLANK |= {"subject_name": "", "people": "", "pinned": False, "stale": False}
+"""What an item has that says nothing about it; rows that are inserted together have the same columns."""
+
 _STALE = (
     select(memory_items.c.id, memory_sources.c.message_id)
     .join(memory_sources, memory_items.c.id == memory_sources.c.item_id)
@@ -137,9 +154,33 @@ def read_ground(tx: Tx, conversation_id: int) -> Ground | None:
 
 def insert_item(tx: Tx, ground: Ground, add: Add, made_by: str, count: Count, now: datetime) -> int:
     """Keep a new item, and retire the one that it replaces; returns its id."""
+    return insert_items(tx, ground, (add,), made_by, count, now)[0]
+
+
+def insert_items(
+    tx: Tx, ground: Ground, adds: Sequence[Add], made_by: str, count: Count, now: datetime, *, gist: str = ""
+) -> list[int]:
+    """Keep new items, and retire those that they replace; a `gist` takes the place of the one before. Returns the ids
+    of the items.
+    """
+    said_at = first_said(tx, [add.item.sources for add in adds])
+    rows = [_values(add, since or now, count) for add, since in zip(adds, said_at, strict=True)]
+    if gist:
+        tx.execute(_RETIRE_GIST, {"conversation": ground.conversation_id, "by": made_by, "at": now, "until": now})
+        rows.append({**_BLANK, "kind": GIST, "text": gist, "tokens": count(gist), "valid_from": now})
+    ids = _insert(tx, ground, rows, made_by, now)[: len(adds)]
+    cited = zip(ids, adds, strict=True)
+    sources = [{"item_id": item_id, "message_id": source} for item_id, add in cited for source in add.item.sources]
+    if sources:
+        tx.execute(_INSERT_SOURCES, sources)
+    replaced = {add.replaces: since for add, since in zip(adds, said_at, strict=True) if add.replaces is not None}
+    retire_items(tx, replaced, made_by, now)
+    return ids
+
+
+def _values(add: Add, valid_from: datetime, count: Count) -> dict[str, Any]:
     new = add.item
-    said_at = first_said(tx, new.sources)
-    values = {
+    return {
         "kind": new.kind.value,
         "text": new.text,
         "tokens": count(new.text),
@@ -150,46 +191,41 @@ def insert_item(tx: Tx, ground: Ground, add: Add, made_by: str, count: Count, no
         "people": "\n".join(new.people),
         "state": new.state and new.state.value,
         "pinned": new.pinned,
+        "stale": False,
         "replaces": add.replaces,
+        "valid_from": valid_from,
     }
-    if said_at is not None:
-        values["valid_from"] = said_at
-    item_id = _insert(tx, ground, values, made_by, now)
-    sources = [{"item_id": item_id, "message_id": source} for source in new.sources]
-    if sources:
-        tx.execute(insert(memory_sources), sources)
-    if add.replaces is not None:
-        retire(tx, (memory_items.c.id == add.replaces,), made_by, now, valid_to=said_at)
-    return item_id
 
 
-def insert_gist(tx: Tx, ground: Ground, text: str, made_by: str, count: Count, now: datetime) -> None:
-    """Keep a new gist in place of the one before."""
-    old = (memory_items.c.conversation_id == ground.conversation_id, memory_items.c.kind == GIST)
-    retire(tx, old, made_by, now)
-    _insert(tx, ground, {"kind": GIST, "text": text, "tokens": count(text)}, made_by, now)
-
-
-def _insert(tx: Tx, ground: Ground, values: dict[str, Any], made_by: str, now: datetime) -> int:
+def _insert(tx: Tx, ground: Ground, rows: Sequence[dict[str, Any]], made_by: str, now: datetime) -> list[int]:
+    """The ids of rows that have been inserted; all of them say the same columns."""
+    if not rows:
+        return []
     place = tx.execute(_PLACE, {"conversation_id": ground.conversation_id}).one()
     shared = {
         "conversation_id": ground.conversation_id,
         "persona_id": ground.persona_id,
         "place_key": place.place_key,
         "visibility": place.visibility,
-        "people": "",
-        "valid_from": now,
         "made_by": made_by,
         "made_at": now,
     }
-    made = tx.execute(insert(memory_items), {**shared, **values}).inserted_primary_key
-    assert made is not None
-    return int(made[0])
+    return [*tx.execute(_INSERT, [{**shared, **row} for row in rows]).scalars()]
 
 
-def first_said(tx: Tx, sources: Iterable[int]) -> datetime | None:
-    """When the oldest of these messages was sent."""
-    return tx.execute(_FIRST_SAID, {"sources": tuple(sources)}).scalar()
+def first_said(tx: Tx, cited: Sequence[Iterable[int]]) -> list[datetime | None]:
+    """When the oldest message of each of these groups was sent."""
+    groups = [tuple(group) for group in cited]
+    every = {source for group in groups for source in group}
+    sent_at = {row.id: row.sent_at for row in tx.execute(_SENT_AT, {"sources": tuple(every)})} if every else {}
+    return [min((sent_at[source] for source in group if source in sent_at), default=None) for group in groups]
+
+
+def retire_items(tx: Tx, until: Mapping[int, datetime | None], by: str, now: datetime) -> None:
+    """Let items hold no longer, each until the moment at which something else was said, or until now."""
+    if until:
+        gone = [{"item": item, "by": by, "at": now, "until": moment or now} for item, moment in until.items()]
+        tx.execute(_RETIRE, gone)
 
 
 def retire(tx: Tx, which: Sequence[Any], by: str, now: datetime, *, valid_to: datetime | None = None) -> int:
@@ -289,7 +325,7 @@ def carry(tx: Tx, from_id: int, to_id: int, now: datetime) -> None:
         if what in known:
             continue
         values = {name: row._mapping[name] for name in _CARRIED}
-        item_id = _insert(tx, ground, values, by, now)
+        (item_id,) = _insert(tx, ground, [values], by, now)
         cited = select(memory_sources.c.message_id).where(memory_sources.c.item_id == row.id)
         sources = [{"item_id": item_id, "message_id": source} for source in tx.execute(cited).scalars()]
         if sources:

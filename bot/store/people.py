@@ -17,6 +17,9 @@ _LINE_MARKS = str.maketrans({":": " ", "：": " ", "[": "(", "]": ")"})
 
 # Statements of the hot path are made once: building one costs more than running it.
 _PRIVATE_SINCE = select(people.c.private_since).where(people.c.key == bindparam("key"))
+_PRIVATE = select(people.c.key).where(
+    people.c.key.in_(bindparam("keys", expanding=True)), people.c.private_since.is_not(None)
+)
 _HOLDER = select(namings.c.author_key).where(
     namings.c.session_id == bindparam("session_id"), namings.c.name == bindparam("name")
 )
@@ -38,8 +41,7 @@ def set_privacy(tx: Tx, author_key: str, since: datetime | None) -> bool:
 
 def private_among(tx: Tx, keys: Iterable[str]) -> frozenset[str]:
     """Who of these people wants privacy."""
-    found = select(people.c.key).where(people.c.key.in_(tuple(keys)), people.c.private_since.is_not(None))
-    return frozenset(tx.execute(found).scalars())
+    return frozenset(tx.execute(_PRIVATE, {"keys": tuple(keys)}).scalars())
 
 
 def name_in_lines(tx: Tx, session_id: int, author_key: str, name: str) -> str:

@@ -296,7 +296,8 @@ class Pipeline:
             await self._say(inbound, answer)
 
     def _options(self, spec: CommandSpec, given: Parsed | Mapping[str, str]) -> dict[str, str]:
-        return read_options(given, self.desk.names) if isinstance(given, Parsed) else check_options(spec, given)
+        names = self.desk.names
+        return read_options(given, names) if isinstance(given, Parsed) else check_options(spec, given, names)
 
     def _request_turn(self, heard: _Heard, inbound: Inbound) -> None:
         request = TurnRequest(

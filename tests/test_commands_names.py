@@ -12,6 +12,7 @@ from bot.chat import CommandMenu, CommandNames, words_after
 from bot.commands import COMMANDS
 from bot.commands.parse import find_spec, read_options
 from bot.locale import LOCALES_FOLDER, Catalogue
+from bot.settings import place_keys
 from bot.testing import make_author, make_channel
 from tests.conftest import MakeApp
 from tests.talking import GROUP, open_chat
@@ -44,6 +45,23 @@ def test_no_name_means_two_things_in_the_languages_together() -> None:
     for spec in SPECS:
         options = [option.name for option in spec.options]
         _demand_one_meaning({option: _spellings_of_option(option) for option in options})
+
+
+CHOICES = [option.choices for spec in SPECS for option in spec.options if option.choices]
+CHOICES += [key.choices for key in place_keys().values() if key.choices]
+WORDS = sorted({choice for choices in CHOICES for choice in choices} - {"markdown", "json"})
+
+
+@pytest.mark.parametrize("locale", [locale for locale in CATALOGUE.locales if locale != "en"])
+def test_every_value_of_a_closed_set_has_a_name_in_every_language(locale: str) -> None:
+    unnamed = [choice for choice in WORDS if NAMES.of_choice(choice, locale) == (choice,)]
+    assert not unnamed, f"{locale}.po: give these a name: {unnamed}"
+
+
+def test_english_names_of_values_are_the_values_and_no_name_means_two_of_one_set() -> None:
+    assert [NAMES.of_choice(choice, "en") for choice in WORDS] == [(choice,) for choice in WORDS]
+    for choices in CHOICES:
+        _demand_one_meaning({one: {n for loc in NAMES.locales for n in NAMES.of_choice(one, loc)} for one in choices})
 
 
 def _spellings(path: tuple[str, ...]) -> set[str]:
@@ -145,3 +163,45 @@ async def test_help_shows_chinese_readers_their_spelling_beside_the_english_one(
     assert told[0] == "`/persona [keyword] [-p page]` · `/角色 [关键词] [-p 页码]` – 列出或搜索角色"
     assert told[1:] == ["- `keyword` · `关键词` – 要搜索的词", "- `-p` · `--页码` – 第几页，从 1 开始"]
     assert "角色" not in await chat.ask("/help persona")
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/会话 设置 --思考 开", "thinking` = on"),
+        ("/session set thinking 开 --for 这里", "thinking` = on"),
+        ("/会话 设置 --范围 服务器 notices 关", "notices` = off"),
+        ("/会话 设置 activation 总是", "activation` = always"),
+        ("/会话 设置 language 中文", "language` = zh"),
+        ("/会话 设置 language 自动", "language` = auto"),
+        ("/会话 设置 名字 夜谈", "名字 = 夜谈"),
+        ("/会话 恢复 全部", "`persona` ="),
+        ("/记忆 添加 约定 星期五见面", "星期五见面"),
+        ("/memory add 事件 野餐", "野餐"),
+        ("/memory add event 野餐", "野餐"),
+    ],
+)
+async def test_values_are_understood_in_every_language(make_app: MakeApp, line: str, told: str) -> None:
+    chat = await open_chat(make_app, persona="none")
+    (answer,) = await chat.say(line, author=make_author(locale="zh-CN"))
+    assert told in answer
+    assert chat.model.requests == []
+
+
+async def test_a_refusal_names_the_values_in_the_language_of_the_reader(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    (answer,) = await chat.say("/记忆 添加 天气 晴", author=make_author(locale="zh"))
+    assert "事实, 事件, 约定, 待办" in answer
+    (answer,) = await chat.say("/会话 设置 activation 有时", author=make_author(locale="zh"))
+    assert "提及, 总是, 关键词, 随机" in answer
+    (answer,) = await chat.say("/帮助 记忆 添加", author=make_author(locale="zh"))
+    assert "`/memory add <fact|event|consensus|follow-up>" in answer
+    assert "`/记忆 添加 <事实|事件|约定|待办>" in answer
+
+
+def test_discord_shows_values_in_the_language_of_the_reader() -> None:
+    menu = CommandMenu(specs=tuple(SPECS), translate=CATALOGUE.text, locales=CATALOGUE.locales, complete=_nothing)
+    (memory,) = [node for node in command_payload(menu) if node["name"] == "memory"]
+    (add,) = [node for node in memory["options"] if node["name"] == "add"]
+    fact, *_ = add["options"][0]["choices"]
+    assert fact == {"name": "fact", "value": "fact", "name_localizations": {"zh-CN": "事实", "zh-TW": "事实"}}

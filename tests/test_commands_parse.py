@@ -151,7 +151,7 @@ def test_switches_take_no_value() -> None:
     ],
 )
 def test_menus_and_lines_are_checked_alike(given: dict[str, str], checked: dict[str, str]) -> None:
-    assert check_options(SPEC_OF["session reset"], given) == checked
+    assert check_options(SPEC_OF["session reset"], given, NAMES) == checked
 
 
 LINE = CommandSpec(

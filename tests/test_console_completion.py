@@ -90,7 +90,14 @@ async def test_completion_of_a_value_knows_the_key_on_the_line(make_app: MakeApp
         ("/角色 使用 东", ["东坡"]),
         ("/persona 使", ["使用"]),
         ("/会话 设置 --思", ["--思考"]),
-        ("/会话 设置 --思考 ", ["on", "off"]),
+        ("/会话 设置 --思考 ", ["开", "关"]),
+        ("/session set -t o", ["on", "off"]),
+        ("/会话 设置 --范围 频", ["频道"]),
+        ("/会话 设置 notices ", ["开", "关"]),
+        ("/会话 设置 notices of", ["off"]),
+        ("/会话 设置 activation ", ["提及", "总是", "关键词", "随机"]),
+        ("/会话 设置 language ", ["自动", "英文", "中文"]),
+        ("/记忆 添加 ", ["事实", "事件", "约定", "待办"]),
     ],
 )
 async def test_words_of_the_readers_language_are_completed_beside_the_english_ones(

@@ -107,7 +107,7 @@ class CommandCompleter(Completer):
         self, spec: CommandSpec, option: OptionSpec, typed: str, given: Mapping[str, str]
     ) -> Sequence[str]:
         if option.choices:
-            return [choice for choice in option.choices if choice.startswith(typed.lower())]
+            return [*self._choices(option, typed.lower())]
         if not option.completes:
             return ()
         query = ValueQuery(
@@ -119,6 +119,12 @@ class CommandCompleter(Completer):
             given={name: value for name, value in given.items() if name != option.name},
         )
         return await self._menu.complete(query)
+
+    def _choices(self, option: OptionSpec, typed: str) -> Iterator[str]:
+        """Values of a closed set in the language of the author, or in English where that is being typed."""
+        for choice in option.choices:
+            spellings = (self._menu.names.of_choice(choice, self._author.locale)[0], choice)
+            yield from [spelling for spelling in spellings if spelling.startswith(typed)][:1]
 
 
 def _cut_last_word(line: str) -> tuple[str, str]:

@@ -110,10 +110,16 @@ def _option(menu: CommandMenu, option: OptionSpec) -> dict[str, Any]:
     node = _described(menu, option.name, names, f"option-{option.name}")
     node |= {"type": TYPES.get(option.kind, STRING), "required": option.required}
     if option.choices:
-        node["choices"] = [{"name": choice, "value": choice} for choice in option.choices[:CHOICES]]
+        node["choices"] = [_choice(menu, choice) for choice in option.choices[:CHOICES]]
     elif option.completes:
         node["autocomplete"] = True
     return node
+
+
+def _choice(menu: CommandMenu, choice: str) -> dict[str, Any]:
+    names = {locale: menu.names.of_choice(choice, locale)[0] for locale in menu.locales}
+    others = {code: name for locale, name in names.items() if name != choice for code in discord_locales(locale)}
+    return {"name": choice, "value": choice} | ({"name_localizations": others} if others else {})
 
 
 def _described(menu: CommandMenu, name: str, names: Mapping[str, str], message_id: str) -> dict[str, Any]:

@@ -77,7 +77,7 @@ Translate = Callable[[str, str | None], str]
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CommandNames:
     """What commands and options are called, by the catalogue: `name-command-<a>-<b>` for the last word of the path
-    (a, b), `name-option-<name>`.
+    (a, b), `name-option-<name>`, and `name-choice-<value>` for a value of a closed set.
 
     A text may hold several names with spaces between: the first is shown, the others are understood as well. The words
     of the definitions, which are English, are understood in every language.
@@ -93,6 +93,10 @@ class CommandNames:
     def of_option(self, option: str, locale: str | None) -> tuple[str, ...]:
         """What an option is called."""
         return self._names(f"name-option-{option}", option, locale)
+
+    def of_choice(self, choice: str, locale: str | None) -> tuple[str, ...]:
+        """What a value of a closed set is called."""
+        return self._names(f"name-choice-{choice.replace('_', '-')}", choice, locale)
 
     def of_path(self, path: Sequence[str], locale: str | None) -> str:
         """A whole path as people of a language write it: "角色 使用"."""
@@ -113,6 +117,14 @@ class CommandNames:
             return by_name[wanted]
         named = ((option, self.of_option(name, locale)) for locale in self.locales for name, option in by_name.items())
         return next((option for option, names in named if wanted in map(_folded, names)), None)
+
+    def find_choice(self, typed: str, choices: Iterable[str]) -> str | None:
+        """The value of a closed set that is meant by what somebody typed, in any language."""
+        wanted, known = _folded(typed.strip()), (*choices,)
+        if wanted in known:
+            return wanted
+        named = ((choice, self.of_choice(choice, locale)) for locale in self.locales for choice in known)
+        return next((choice for choice, names in named if wanted in map(_folded, names)), None)
 
     def find_flag(self, typed: str, options: Iterable[OptionSpec]) -> OptionSpec | None:
         """The option whose flag somebody typed: `-p`, or `--persona` in any language."""

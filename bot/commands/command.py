@@ -115,10 +115,13 @@ class Desk:
 
     def text(self, message_id: str, locale: str | None, /, **facts: str | int | float) -> str:
         """A text of the catalogue. Its facts are data: people see them as they are, never read as Markdown (D28). The
-        fact `option` is the name of an option, and comes in the language of the text.
+        fact `option` is the name of an option, and `choices` are values of a closed set with commas between; these come
+        in the language of the text.
         """
         if isinstance(option := facts.get("option"), str):
             facts["option"] = self.names.of_option(option, locale)[0]
+        if isinstance(choices := facts.get("choices"), str):
+            facts["choices"] = ", ".join(self.names.of_choice(choice, locale)[0] for choice in choices.split(", "))
         shown = {name: inert(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
         return self.catalogue.text(message_id, locale, **shown)
 

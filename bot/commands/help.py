@@ -94,9 +94,14 @@ def _usage(spec: CommandSpec, call: Call, desk: Desk) -> str:
     """How to write a command, in English and in the caller's language, and what its options mean."""
     names = {option.name: desk.names.of_option(option.name, call.locale)[0] for option in spec.options}
     english, *others = _spellings(spec, call, desk)
-    forms = [" ".join((f"/{english}", *(_form(option, option.name) for option in spec.options)))]
+    forms = [" ".join((f"/{english}", *(_form(option, option.name, option.choices) for option in spec.options)))]
     for words in others:
-        forms.append(" ".join((f"/{words}", *(_form(option, names[option.name]) for option in spec.options))))
+        choices = {
+            option.name: [desk.names.of_choice(choice, call.locale)[0] for choice in option.choices]
+            for option in spec.options
+        }
+        given = (_form(option, names[option.name], choices[option.name]) for option in spec.options)
+        forms.append(" ".join((f"/{words}", *given)))
     heading = " · ".join(f"`{form}`" for form in forms)
     lines = [f"{heading} – {_description(spec, call, desk)}"]
     for option in spec.options:
@@ -114,9 +119,9 @@ def _option_names(option: OptionSpec, name: str) -> str:
     return f"`{english}`" if name == option.name else f"`{english}` · `{also}`"
 
 
-def _form(option: OptionSpec, name: str) -> str:
+def _form(option: OptionSpec, name: str, choices: Sequence[str]) -> str:
     """An option in a usage line: `<required>`, `[-p page]`, `[-t on|off]`, `[-m]`."""
-    value = "|".join(option.choices) or name
+    value = "|".join(choices) or name
     if option.kind is OptionKind.SWITCH:
         value = ""
     words = " ".join(filter(None, (option.flag, value)))
@@ -152,9 +157,7 @@ START = ("start",)
 
 HELP_COMMANDS = (
     Command(
-        spec=CommandSpec(
-            path=HELP, options=(OptionSpec(name="command", rest=True, completes=True),), ephemeral=True
-        ),
+        spec=CommandSpec(path=HELP, options=(OptionSpec(name="command", rest=True, completes=True),), ephemeral=True),
         run=show_help,
         suggest=suggest_commands,
     ),

@@ -71,7 +71,7 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
         case "language":
             return _language(typed, desk)
     try:
-        value = key.parse(typed)
+        value = key.parse(desk.names.find_choice(typed, key.choices) or typed)
     except ValidationError:
         raise _refusal(key, typed) from None
     if isinstance(value, float) and not math.isfinite(value):
@@ -111,7 +111,7 @@ def name_to_type(shelf: Shelf, persona: Persona) -> str:
 
 def _language(typed: str, desk: Desk) -> str:
     locales = desk.catalogue.locales
-    wanted = typed.replace("_", "-").lower()
+    wanted = desk.names.find_choice(typed, ("auto", *locales)) or typed.replace("_", "-").lower()
     if wanted == "auto" or has_texts(wanted, locales):
         return wanted
     raise UserError("session-value-choice", key="language", value=typed, choices=", ".join(("auto", *locales)))

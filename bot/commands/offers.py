@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 
 from bot.chat import ValueQuery
 from bot.commands.changes import FOR, Reach, source_of
@@ -32,15 +31,13 @@ async def suggest_for_set(desk: Desk, query: ValueQuery) -> Sequence[str]:
 async def suggest_for_reset(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Keys for `/session reset`: first those that have a value there, and all of them at once."""
     settings = await _settings_of(desk, query)
-    source = source_of(_reach(query), query.channel)
+    source = source_of(_reach(query, desk), query.channel)
     changed = settings.changed_at(source)
     return _with_in_name(query.typed, (*changed, *((ALL,) if changed else ()), *place_keys(), NAME))
 
 
-def _reach(query: ValueQuery) -> Reach:
-    with suppress(ValueError):
-        return Reach(query.given.get(FOR.name, Reach.HERE))
-    return Reach.HERE
+def _reach(query: ValueQuery, desk: Desk) -> Reach:
+    return Reach(desk.names.find_choice(query.given.get(FOR.name, ""), FOR.choices) or Reach.HERE)
 
 
 async def _settings_of(desk: Desk, query: ValueQuery) -> SessionSettings:
@@ -51,7 +48,7 @@ async def _settings_of(desk: Desk, query: ValueQuery) -> SessionSettings:
 async def _suggest_values(desk: Desk, query: ValueQuery) -> Sequence[str]:
     typed_key = query.given.get("key", "")
     if not typed_key.strip():
-        return _having(query.typed, _values_of_any_key(query.typed, desk))
+        return _having(query, _values_of_any_key(query.typed, desk), desk)
     match known_key(typed_key):
         case None:
             return ()
@@ -60,7 +57,7 @@ async def _suggest_values(desk: Desk, query: ValueQuery) -> Sequence[str]:
         case PlaceKey(name="persona"):
             return await suggest_personas(desk, query)
         case key:
-            return _having(query.typed, _values_of(key, await _settings_of(desk, query), desk))
+            return _having(query, _values_of(key, await _settings_of(desk, query), desk), desk)
 
 
 def _values_of_any_key(typed: str, desk: Desk) -> list[str]:
@@ -83,11 +80,14 @@ def _values_of(key: PlaceKey, settings: SessionSettings, desk: Desk) -> list[str
             return standing
 
 
-def _having(typed: str, values: Iterable[str]) -> list[str]:
-    """The values that begin with what is typed, then those that have it in them."""
-    wanted = typed.casefold()
-    having = [value for value in dict.fromkeys(values) if value and wanted in value.casefold()]
-    return sorted(having, key=lambda value: not value.casefold().startswith(wanted))
+def _having(query: ValueQuery, values: Iterable[str], desk: Desk) -> list[str]:
+    """The values that begin with what is typed, then those that have it in them; words of ours in the caller's
+    language, unless the English one is being typed.
+    """
+    wanted = query.typed.casefold()
+    spelled_out = {value: (desk.names.of_choice(value, query.author.locale)[0], value) for value in values if value}
+    having = [next((word for word in words if wanted in word.casefold()), "") for words in spelled_out.values()]
+    return sorted(filter(None, dict.fromkeys(having)), key=lambda value: not value.casefold().startswith(wanted))
 
 
 def _with_in_name(typed: str, names: Iterable[str]) -> list[str]:

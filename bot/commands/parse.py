@@ -113,7 +113,7 @@ def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
         else:
             raise _left_over(parsed, words[0], names)
         found[option.name] = _take_value(spec, option, rest, words, names)
-    return check_options(spec, found)
+    return check_options(spec, found, names)
 
 
 def _take_value(spec: CommandSpec, option: OptionSpec, rest: str, words: list[Word], names: CommandNames) -> str:
@@ -136,7 +136,7 @@ def _left_over(parsed: Parsed, word: Word, names: CommandNames) -> UserError:
     return UserError("command-child-unknown", word=word.text, command=" ".join(path), children=", ".join(children))
 
 
-def check_options(spec: CommandSpec, options: Mapping[str, str]) -> dict[str, str]:
+def check_options(spec: CommandSpec, options: Mapping[str, str], names: CommandNames) -> dict[str, str]:
     """The options that the command knows, blank ones left out; text form and menus both come through here.
 
     Raises:
@@ -146,7 +146,7 @@ def check_options(spec: CommandSpec, options: Mapping[str, str]) -> dict[str, st
     for option in spec.options:
         value = options.get(option.name, "").strip()
         if value:
-            value = _checked(option, value)
+            value = _checked(option, value, names)
         elif option.required:
             raise UserError("command-option-missing", option=option.name, command=spec.name)
         if value:
@@ -154,7 +154,7 @@ def check_options(spec: CommandSpec, options: Mapping[str, str]) -> dict[str, st
     return checked
 
 
-def _checked(option: OptionSpec, value: str) -> str:
+def _checked(option: OptionSpec, value: str, names: CommandNames) -> str:
     folded = value.lower()
     match option.kind:
         case OptionKind.SWITCH:
@@ -163,11 +163,12 @@ def _checked(option: OptionSpec, value: str) -> str:
             raise UserError("command-option-number", option=option.name, value=value)
         case OptionKind.CHOICE if option.choices == ("on", "off") and folded in _ON + _OFF:
             return "on" if folded in _ON else "off"
-        case OptionKind.CHOICE if folded not in option.choices:
-            choices = ", ".join(option.choices)
-            raise UserError("command-option-choice", option=option.name, value=value, choices=choices)
         case OptionKind.CHOICE:
-            return folded
+            meant = names.find_choice(value, option.choices)
+            if meant is None:
+                choices = ", ".join(option.choices)
+                raise UserError("command-option-choice", option=option.name, value=value, choices=choices)
+            return meant
         case _:
             return value
 

@@ -74,7 +74,7 @@ def _listed(lines: Sequence[str]) -> str:
 async def set_session(call: Call, desk: Desk) -> Outbound:
     """`/session set`: every value is checked before any is stored."""
     reach = reach_of(call)
-    typed, label = _typed_values(call)
+    typed, label = _typed_values(call, desk)
     if label is not None and reach is not Reach.HERE:
         raise UserError("session-name-is-here")
     values = {name: await read_value(place_keys()[name], text, call, desk) for name, text in typed.items()}
@@ -93,18 +93,18 @@ async def set_session(call: Call, desk: Desk) -> Outbound:
     return Outbound(text=f"{desk.text(f'session-set-{own.value}', call.locale)}\n\n{_listed(lines)}")
 
 
-def _typed_values(call: Call) -> tuple[dict[str, str], str | None]:
+def _typed_values(call: Call, desk: Desk) -> tuple[dict[str, str], str | None]:
     """What is to be set, as typed: by the name of the key, and the label."""
     options = call.options
     typed = {name: options[name] for name in CHOSEN if name in options}
     label = options.get(NAME)
     key, value = _key_and_value(options)
     if key is not None and value is None:
-        raise UserError("session-value-missing", key=NAME if _is_word(key, NAME) else find_key(key).name)
+        raise UserError("session-value-missing", key=NAME if _is_word(key, NAME, desk) else find_key(key).name)
     if key is None and value is not None:
         raise UserError("session-key-missing", value=value)
     if key is not None and value is not None:
-        if _is_word(key, NAME):
+        if _is_word(key, NAME, desk):
             label = value
         else:
             typed[find_key(key).name] = value
@@ -118,15 +118,15 @@ def _key_and_value(options: Mapping[str, str]) -> tuple[str | None, str | None]:
     return key.strip() or None, value or None
 
 
-def _is_word(key: str, word: str) -> bool:
-    return key.strip().lower() == word
+def _is_word(key: str, word: str, desk: Desk) -> bool:
+    return desk.names.find_choice(key, (word,)) is not None
 
 
 async def reset_session(call: Call, desk: Desk) -> Outbound:
     """`/session reset`: let keys be inherited again, and say what still is not."""
     reach = reach_of(call)
     own = source_of(reach, call.inbound.channel)
-    names, label = _named_keys(call, own)
+    names, label = _named_keys(call, own, desk)
     if label is not None and reach is not Reach.HERE:
         raise UserError("session-name-is-here")
     now = await changes.make(Changes(unset=names, label=label), reach, call, desk)
@@ -142,15 +142,15 @@ async def reset_session(call: Call, desk: Desk) -> Outbound:
     return Outbound(text="\n\n".join(pieces))
 
 
-def _named_keys(call: Call, own: Source) -> tuple[tuple[str, ...], str | None]:
+def _named_keys(call: Call, own: Source, desk: Desk) -> tuple[tuple[str, ...], str | None]:
     """The keys that are to be inherited again, and the empty label where the name is to go."""
     names = [name for name in CHOSEN if name in call.options]
     key = call.options.get("key")
     if key is None:
         return tuple(names or CHOSEN), None
-    if _is_word(key, NAME):
+    if _is_word(key, NAME, desk):
         return tuple(names), ""
-    if _is_word(key, ALL):
+    if _is_word(key, ALL, desk):
         return tuple(call.settings.changed_at(own)) or CHOSEN, None
     return tuple(dict.fromkeys((*names, find_key(key).name))), None
 

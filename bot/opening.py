@@ -200,7 +200,7 @@ class TurnOpener:
         """
         made_for, cuts = self._cuts.get(read.conversation_id, (basis, Cuts()))
         first = read.burst[0] if read.burst else read.position
-        return cuts if made_for == basis and cuts.start <= first else Cuts()
+        return cuts if made_for == basis and cuts.whole_from <= first else Cuts()
 
     def _read(self, tx: Tx, session: SessionRow, conversation_id: int, burst: tuple[int, ...], position: int) -> _Read:
         conversation = conversation_by_id(tx, conversation_id)
@@ -228,6 +228,7 @@ def _history(tx: Tx, read: _Read, cuts: Cuts, starter: WindowRow | None, *, room
         up_to=read.position,
         room=room,
         start=cuts.start,
+        gap=cuts.gap,
         limit=limit and limit + 1,  # one more than wanted, so that pruning sees that there is more
         burst=read.burst,
     )

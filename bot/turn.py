@@ -47,6 +47,8 @@ class Cuts:
 
     start: int = 0
     """The position before which nothing is sent."""
+    gap: tuple[int, int] | None = None
+    """The first and the last position of what is left out behind the last tool round, which stays."""
     shortened: Mapping[int, int] = field(default_factory=dict)
     """How many characters are sent of a message that is too long, by its id."""
     images: tuple[int, ...] = ()
@@ -57,6 +59,11 @@ class Cuts:
     """Whether the card goes without its example dialogue."""
     is_told: bool = False
     """Whether the model was told in this turn that much is missing."""
+
+    @property
+    def whole_from(self) -> int:
+        """From which position on nothing is left out."""
+        return self.start if self.gap is None else self.gap[1] + 1
 
     def lasting(self) -> Cuts:
         """Those that hold for the next turn as well: the tool rounds of a running one have no ids yet (they are below

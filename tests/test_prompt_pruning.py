@@ -66,6 +66,40 @@ async def test_a_message_larger_than_the_room_is_shortened_to_its_beginning_and_
     assert 0.6 * 800 < prompt.tokens <= REFILL_RATIO * 800 + 10
 
 
+async def test_a_message_that_is_too_long_is_shortened_before_others_go_for_its_sake() -> None:
+    before = [make_row(f"before{number} " + "word " * 20) for number in range(12)]
+    asked = make_row(f"what is this? {LONG} [end of file]")
+    prompt = await build(make_turn(*before, asked), budget=2_000)
+    assert prompt.dropped == 0
+    assert [message.text[:6] for message in prompt.messages[:12]] == ["before"] * 12
+    assert last_line(prompt).startswith("what is this? w0 ")
+    assert last_line(prompt).endswith(" w4999 [end of file]")
+    assert 1_300 < prompt.tokens <= REFILL_RATIO * 2_000
+    answer = make_row("a list", kind=MessageKind.REPLY, conversation_id=1, position=asked.position)
+    later = [make_row(f"later{number} " + "word " * 20) for number in range(24)]
+    again = await build(make_turn(*before, asked, answer, later[0], cuts=prompt.cuts), budget=2_000)
+    assert again.messages[:13] == prompt.messages, "what was cut once is cut the same way"
+    full = await build(make_turn(*before, asked, answer, *later, cuts=prompt.cuts), budget=2_000)
+    assert full.dropped == 0, "what is answered already is shortened more"
+    assert (full.messages[:12], full.messages[12].text[:13]) == (prompt.messages[:12], "what is this?")
+    assert full.cuts.shortened[asked.id] < prompt.cuts.shortened[asked.id]
+
+
+@pytest.mark.parametrize(
+    ("size", "asked", "is_cut"),
+    [(500, False, False), (501, False, True), (1000, True, False), (1001, True, True)],
+    ids=["a quarter of the room", "more than that", "half the room and asked", "more than that and asked"],
+)
+async def test_what_is_shortened_for_the_sake_of_others_takes_much_of_the_room(
+    size: int, asked: bool, is_cut: bool
+) -> None:
+    sizes = [100] * 18
+    sizes.insert(18 if asked else 9, size)
+    rows = [make_row("word " * (size - MESSAGE_OVERHEAD_TOKENS)) for size in sizes]
+    prompt = await build(make_turn(*rows), budget=2_000)
+    assert bool(prompt.cuts.shortened) is is_cut
+
+
 async def test_of_a_burst_the_small_messages_stay_whole_and_the_large_ones_share_what_is_left() -> None:
     rows = [make_row(text) for text in (LONG, "look at this", LONG, "what do you say?")]
     prompt = await build(make_turn(*rows, burst=tuple(row.id for row in rows)), budget=2_000)
@@ -130,7 +164,7 @@ async def test_a_history_limit_cuts_once_for_several_turns_and_tells_what_it_lef
 
 
 async def test_the_log_tells_token_counts_and_what_went_at_debug_level_and_nothing_that_was_said() -> None:
-    rows = [make_row(f"secret{number} {LONG}") for number in range(3)]
+    rows = [make_row(f"secret{number} " + "w1 " * 250) for number in range(12)] + [make_row(f"secret {LONG}")]
     with capture_logs() as logs:
         prompt = await build(make_turn(*rows), section("secret rules"), budget=2_000)
         await build(make_turn(make_row("secret")))
@@ -139,7 +173,9 @@ async def test_the_log_tells_token_counts_and_what_went_at_debug_level_and_nothi
     ]  # fmt: skip
     built, pruned, _ = logs
     assert built["sections"] + built["tools"] + built["history"] == prompt.counted
-    assert (built["room"], built["messages"], built["images"]) == (2_000 - 2 - MESSAGE_OVERHEAD_TOKENS, 1, 0)
-    assert (pruned["dropped"], pruned["start"], pruned["shortened"]) == (2, rows[2].position, [rows[2].id])
+    assert (built["room"], built["messages"], built["images"]) == (2_000 - 2 - MESSAGE_OVERHEAD_TOKENS, 3, 0)
+    assert (pruned["dropped"], pruned["start"], pruned["shortened"]) == (
+        10, rows[10].position, [rows[12].id],
+    )  # fmt: skip
     assert "secret" not in str(logs)
     assert "w1" not in str(logs)

@@ -17,6 +17,7 @@ from bot.overrides import SessionSettings
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
 from bot.prompt.build import Prompt, PromptBuilder
+from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.pruning import LEAST_INJECTED_CHARS, REMOVED_NOTE, STAGES
 from bot.prompt.sections import SECTIONS, Hold, Section, Slot
 from bot.prompt.tool_results import HEAD_CHARS, LONG_RESULT_CHARS
@@ -107,7 +108,7 @@ def everything(prompt: Prompt) -> str:
 
 
 async def test_the_less_room_there_is_the_more_stages_it_takes_each_only_when_the_ones_before_were_not_enough() -> None:
-    rows = long_talk()
+    rows = [*answered(said("huge " + "word " * 900)), *long_talk()]
     whole, none = await build(rows, 100_000)
     assert none == ()
     seen: list[tuple[str, ...]] = []
@@ -119,7 +120,7 @@ async def test_the_less_room_there_is_the_more_stages_it_takes_each_only_when_th
         if stages not in seen:
             seen.append(stages)
     names = tuple(stage.__name__ for stage in STAGES)
-    assert seen == [names[:number] for number in range(len(names))]
+    assert seen == [names[:number] for number in range(len(names) + 1)]
 
 
 async def test_1_what_was_injected_shrinks_in_proportion_and_keeps_200_characters_at_least() -> None:
@@ -182,19 +183,64 @@ async def test_the_examples_go_before_any_message_and_come_back_after_the_next_c
     assert "Aye." in later.messages[0].text
 
 
-async def test_4_the_last_round_stays_as_long_as_what_came_after_it_leaves_room_and_goes_whole() -> None:
-    old = [row for number in range(6) for row in answered(said(f"q{number} " + "word " * 30))]
-    later = [row for number in range(3) for row in answered(said(f"l{number} " + "word " * 30))]
-    rows = [*old, *answered(said("the round?"), SHORT), *later, said("and?")]
-    bare, _ = await build(rows[12:], 100_000, SECTIONS)
-    tight = bare.tokens - bare.basis.frame.examples
-    prompt, stages = await build(rows, tight, SECTIONS)
-    assert stages[-1] == "drop_oldest"
-    assert texts(prompt, Role.USER)[0] == "the round?"
-    assert texts(prompt, Role.TOOL) == [SHORT]
-    prompt, _ = await build(rows, tight - 1, SECTIONS)
-    assert texts(prompt, Role.USER)[0].startswith("l")
-    assert texts(prompt, Role.TOOL) == []
+@pytest.mark.parametrize("behind", [0, 1, 9], ids=["right before", "one talk ago", "long ago"])
+async def test_no_stage_touches_the_last_round_whatever_comes_after_it(behind: int) -> None:
+    """Only where it and the question alone do not fit are both shortened."""
+    old = [row for number in range(6) for row in answered(said(f"q{number} " + "word " * 30), LONG)]
+    last = answered(said("the round?"), LONG, SHORT)
+    rows = [*old, *last, *(row for number in range(behind) for row in answered(said(f"l{number} " + "word " * 30)))]
+    asked = said("and?")
+    whole, _ = await build([*rows, asked], 100_000)
+    least = await build([*last, asked], 100_000, SECTIONS)
+    needed = least[0].tokens - least[0].basis.frame.examples
+    seen: set[tuple[str, ...]] = set()
+    for budget in range(whole.tokens, needed + words(REMOVED_NOTE) + MESSAGE_OVERHEAD_TOKENS, -10):
+        prompt, stages = await build([*rows, asked], budget)
+        assert texts(prompt, Role.TOOL)[-2:] == [LONG, SHORT], stages
+        assert prompt.tokens <= budget
+        assert prompt.messages[-1].text.startswith("and?")
+        assert is_in_order(prompt.messages)
+        again, _ = await build([*rows, asked], budget, cuts=prompt.cuts)
+        assert again.messages[:-1] == prompt.messages[:-1]
+        seen.add(stages)
+    assert "drop_injected" in max(seen, key=len)
+    assert len(seen) > 4
+    prompt, stages = await build([*rows, asked], needed - 1)
+    assert stages[-1] == "shorten_asked"
+    assert [text[:6] for text in texts(prompt, Role.TOOL)] == ["result", "result"]
+
+
+async def test_a_round_that_has_become_the_last_since_is_sent_in_full() -> None:
+    rows = [*answered(said("first?"), LONG), *answered(said("second?"), LONG), said("and?")]
+    whole, _ = await build(rows, 100_000, SECTIONS)
+    prompt, _ = await build(rows, whole.tokens - 1, SECTIONS)
+    assert len(prompt.cuts.results) == 1
+    without, _ = await build([*rows[:4], rows[-1]], 100_000, SECTIONS, cuts=prompt.cuts)
+    assert texts(without, Role.TOOL) == [LONG]
+
+
+async def test_what_is_left_out_behind_the_last_round_stays_out_until_more_has_to_go() -> None:
+    last = answered(said("the round?"), SHORT)
+    talk = [row for number in range(9) for row in answered(said(f"l{number} " + "word " * 30))]
+    whole, _ = await build([*last, *talk, said("and?")], 100_000, SECTIONS)
+    budget = whole.tokens - whole.basis.frame.examples - 60
+    prompt, _ = await build([*last, *talk, said("and?")], budget, SECTIONS)
+    first, gap = prompt.cuts.start, prompt.cuts.gap
+    assert (first, gap and gap[0]) == (last[0].position, last[0].position + 1)
+    assert prompt.cuts.whole_from == rows_shown(prompt, talk)[0].position
+    more = [row for number in range(2) for row in answered(said(f"m{number} " + "word " * 30))]
+    later, _ = await build([*last, *talk, *more, said("and?")], budget, SECTIONS, cuts=prompt.cuts)
+    assert later.cuts.gap == gap
+    assert later.messages[: len(prompt.messages) - 1] == prompt.messages[:-1]
+    newer = answered(said("another round?"), SHORT)
+    most, _ = await build([*last, *talk, *more, *more, *newer, said("and?")], budget, SECTIONS, cuts=later.cuts)
+    assert (texts(most, Role.TOOL), most.cuts.gap) == ([SHORT], None)
+    assert "the round?" not in texts(most, Role.USER)
+
+
+def rows_shown(prompt: Prompt, rows: Iterable[WindowRow]) -> list[WindowRow]:
+    shown = texts(prompt, Role.USER)
+    return [row for row in rows if row.text in shown]
 
 
 async def test_5_where_nothing_else_helps_the_model_is_told_of_what_is_missing_and_what_was_injected_is_gone() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from bot.prompt.lines import is_own_word, prefix_of
 from bot.prompt.pictures import IMAGE_TOKENS
 from bot.prompt.shortening import Count
-from bot.prompt.tool_results import Unit, in_form
+from bot.prompt.tool_results import Unit, in_form, tool_groups
 from bot.store.window import WindowRow
 from bot.turn import CutForm, Turn
 
@@ -83,6 +83,8 @@ class Draft:
     lines: dict[int, WindowRow] = field(default_factory=dict)
     """Old tool rounds as lines, by the id of their call."""
     note: str = ""
+    gap: tuple[int, int] | None = None
+    """The first and the last position of what is left out behind the last tool round."""
 
     @property
     def history(self) -> int:
@@ -115,6 +117,11 @@ class Draft:
         """How many of the last units hold what is answered: the burst, and what was said in between."""
         first = self.turn.burst[0] if self.turn.burst else self.turn.position
         return min(len(self.units), max(1, sum(unit[0].position >= first for unit in self.units)))
+
+    @property
+    def last_round(self) -> int | None:
+        """Where among the units the last tool round stands."""
+        return next((at for at in range(len(self.units) - 1, -1, -1) if tool_groups([self.units[at]])), None)
 
     def size(self, unit: Unit) -> int:
         return sum(self.sizes[row.id] for row in unit)

@@ -7,7 +7,7 @@ full: a cut makes room for several turns, and between cuts one request is a pref
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -17,10 +17,12 @@ from bot.prompt.pictures import IMAGE_ROOM_RATIO, images_by_message, images_that
 from bot.prompt.shortening import Count, chars_within, fair_share, shorten
 from bot.prompt.tool_results import LONG_RESULT_CHARS, Unit, as_line, is_result, results_before, tool_groups
 from bot.store.images import ImageRow
+from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 from bot.turn import CutForm, Cuts, Turn
 
 U = TypeVar("U")
+Gap = tuple[int, int]
 
 REFILL_RATIO = 0.75
 """How full the history is after something had to go. Cutting below the limit lets the next turns append to a stable
@@ -38,6 +40,12 @@ MANY_MESSAGES = 6
 
 NOTE_ROOMS = 4
 """How many times the note must fit into a room, so that it takes none from what is answered in the smallest."""
+
+HUGE_TOKENS = 256
+HUGE, HUGE_KEPT, HUGE_ASKED = 0.25, 0.125, 0.5
+"""Of the room, from what on a message is so large that it is shortened before others go for its sake, and what it keeps
+at least; of what is answered, both. None is that has fewer tokens.
+"""
 
 REMOVED_NOTE = (
     "[Earlier messages were removed because there is no room for them. Go on with what you are doing; what you need of "
@@ -92,7 +100,8 @@ def fit(turn: Turn, frame: Frame, count: Count) -> Fitted:
 def _as_before(turn: Turn, frame: Frame, costs: Costs) -> Draft:
     """The request with everything left out that its predecessors left out."""
     cuts = turn.cuts
-    rows = (_shortened(row, cuts.shortened, costs.count) for row in turn.history if row.position >= cuts.start)
+    sent = (row for row in turn.history if not _is_left_out(row, cuts.start, cuts.gap))
+    rows = (_shortened(row, cuts.shortened, costs.count) for row in sent)
     draft = Draft(
         turn=turn,
         frame=frame,
@@ -105,14 +114,18 @@ def _as_before(turn: Turn, frame: Frame, costs: Costs) -> Draft:
         forms={},
         without_examples=cuts.without_examples,
         note=REMOVED_NOTE if cuts.is_told else "",
+        gap=cuts.gap,
     )
     if cuts.results:
+        old = tool_groups(draft.units)[:-1]  # one that has become the last since, by a deletion, is sent in full
         for form in (CutForm.TRIMMED, CutForm.HEAD, CutForm.CLEARED):
-            rows_so = [row for unit in draft.units for row in unit if cuts.results.get(row.id) is form]
-            draft.cut(rows_so, form)
-        folded = [group for group in tool_groups(draft.units) if cuts.results.get(group[0].id) is CutForm.LINE]
-        _fold(draft, folded)
+            draft.cut([row for group in old for row in group if cuts.results.get(row.id) is form], form)
+        _fold(draft, [group for group in old if cuts.results.get(group[0].id) is CutForm.LINE])
     return draft
+
+
+def _is_left_out(row: WindowRow, start: int, gap: Gap | None) -> bool:
+    return row.position < start or (gap is not None and gap[0] <= row.position <= gap[1])
 
 
 def _by_position(draft: Draft) -> list[str]:
@@ -181,38 +194,68 @@ def leave_out_examples(draft: Draft) -> None:
     draft.without_examples = draft.frame.examples > 0
 
 
+def shorten_huge(draft: Draft) -> None:
+    """A message that takes much of the room by itself is shortened before others go for its sake: at first those that
+    were answered already, then what is answered.
+    """
+    room = draft.frame.room - draft.around
+    asked = {row.id for unit in draft.units[-draft.asked :] for row in unit}
+    texts = {row.id for unit in draft.units for row in unit if row.text and row.kind is not MessageKind.TOOL}
+    old = {row for row in texts - asked if draft.sizes[row] > max(HUGE_TOKENS, HUGE * room)}
+    _shorten_to_room(draft, old, least=int(HUGE_KEPT * room) * len(old))
+    new = {row for row in texts & asked if draft.sizes[row] > max(HUGE_TOKENS, HUGE_ASKED * room)}
+    _shorten_to_room(draft, new, least=int(HUGE_ASKED * room))
+
+
+def _shorten_to_room(draft: Draft, ids: Collection[int], *, least: int) -> None:
+    """Shorten these to what all others leave of the room, but not below `least` tokens together."""
+    if draft.fits or not ids:
+        return
+    left = int((draft.frame.room - draft.around) * REFILL_RATIO) - draft.history + sum(draft.sizes[row] for row in ids)
+    rows = [row for row in draft.turn.history if row.id in ids]
+    draft.shortened |= _shortenings(rows, max(left, least), draft.costs)
+    draft.put({row.id: _shortened(row, draft.shortened, draft.costs.count) for row in rows})
+
+
 def drop_oldest(draft: Draft) -> None:
     """4: the oldest messages go, with their tool rounds and answers, but never what is answered, nor the last tool
-    round as long as what came after it leaves room.
+    round: rather what came right after it.
     """
-    room, kept = draft.frame.room - draft.around, draft.asked
-    since = next((at for at, unit in enumerate(reversed(draft.units), 1) if tool_groups([unit])), 0)
-    if sum(map(draft.size, draft.units[len(draft.units) - since :])) <= room:
-        kept = max(kept, since)
-    draft.units = keep_newest(draft.units, room, cost=draft.size, asked=kept)
+    room, at = draft.frame.room - draft.around, draft.last_round
+    newest = keep_newest(draft.units, room, cost=draft.size, asked=draft.asked)
+    if at is not None and at < len(draft.units) - len(newest):
+        last, behind = draft.units[at], draft.units[at + 1 :]
+        newest = keep_newest(behind, room - draft.size(last), cost=draft.size, asked=draft.asked)
+        draft.gap = last[0].position + 1, newest[0][0].position - 1
+        newest = [last, *newest]
+    draft.units = newest
 
 
 def drop_injected(draft: Draft) -> None:
     """5: what was injected goes. Where much is missing by now, the model is told."""
     draft.injected = ()
-    is_much = sum(row.position < draft.first for row in draft.turn.history) >= MANY_MESSAGES
+    is_much = sum(_is_left_out(row, draft.first, draft.gap) for row in draft.turn.history) >= MANY_MESSAGES
     if is_much and draft.frame.room >= NOTE_ROOMS * draft.costs.count(REMOVED_NOTE):
         draft.note = REMOVED_NOTE
 
 
 def shorten_asked(draft: Draft) -> None:
-    """At last even what is answered is shortened: beginning and end of each that is larger than its share."""
-    costs = draft.costs
-    units = draft.units[-draft.asked :]
+    """At last even what is answered is shortened, and the last tool round: beginning and end of each that is larger
+    than its share.
+    """
+    costs, units = draft.costs, draft.units
     # A result is shortened by its form or by its share, not by both, or the next request would do it differently.
     present = {row.id for unit in units for row in unit} - draft.lines.keys()
     draft.forms = {row: form for row, form in draft.forms.items() if row not in present}
     raw = {row.id: row for row in draft.turn.history} | draft.lines
     whole = [tuple(raw[row.id] for row in unit) for unit in units]
-    room = int((draft.frame.room - draft.around) * REFILL_RATIO)
-    while len(whole) > 1 and fair_share([costs.row(row) for unit in whole for row in unit], room) < SMALLEST_SHARE:
+    room = draft.frame.room - draft.around
+    refilled = int(room * REFILL_RATIO)
+    while len(whole) > 1 and fair_share([costs.row(row) for unit in whole for row in unit], refilled) < SMALLEST_SHARE:
         whole = whole[1:]
-    draft.shortened |= _shortenings([row for unit in whole for row in unit], room, costs)
+    rows = [row for unit in whole for row in unit]
+    if sum(map(costs.row, rows)) > room:
+        draft.shortened |= _shortenings(rows, refilled, costs)
     draft.units = [tuple(_shortened(row, draft.shortened, costs.count) for row in unit) for unit in whole]
     draft.sizes = {row.id: costs.row(row) for unit in draft.units for row in unit}
 
@@ -241,7 +284,8 @@ def _shortened(row: WindowRow, shortened: Mapping[int, int], count: Count) -> Wi
 
 def _fitted(draft: Draft, images: Sequence[ImageRow], stages: Sequence[str]) -> Fitted:
     first = draft.first
-    kept = {row.id for row in draft.turn.history if row.position >= first}
+    gap = draft.gap if draft.gap and draft.gap[0] > first else None
+    kept = {row.id for row in draft.turn.history if not _is_left_out(row, first, gap)}
     dropped = len(draft.turn.history) - len(kept)
     return Fitted(
         units=draft.units,
@@ -255,6 +299,7 @@ def _fitted(draft: Draft, images: Sequence[ImageRow], stages: Sequence[str]) -> 
         stages=tuple(stages),
         cuts=Cuts(
             start=first if dropped else draft.turn.cuts.start,
+            gap=gap,
             shortened={row: chars for row, chars in draft.shortened.items() if row in kept},
             images=tuple(image.id for image in images if image.message_id in kept),
             results={row: form for row, form in draft.forms.items() if row in kept},
@@ -286,6 +331,7 @@ STAGES: tuple[Callable[[Draft], None], ...] = (
     shorten_results,
     fold_tool_groups,
     leave_out_examples,
+    shorten_huge,
     drop_oldest,
     drop_injected,
     shorten_asked,

@@ -112,6 +112,7 @@ _IN_WINDOW = and_(
     messages.c.session_id == bindparam("session_id"),
     messages.c.position >= _LOWEST,
     or_(messages.c.position >= _WANTED, _IN_BURST),
+    or_(not_(messages.c.position.between(bindparam("gap_from"), bindparam("gap_to"))), _IN_BURST),
     messages.c.kind.in_(_KINDS),
     or_(messages.c.text != "", _IS_TOOL),  # of an answer that a crash cut off nobody knows the text (S16)
     LIVE,
@@ -140,17 +141,18 @@ def read_window(
     up_to: int,
     room: int,
     start: int = 0,
+    gap: tuple[int, int] | None = None,
     limit: int = 0,
     burst: Sequence[int] = (),
 ) -> list[WindowRow]:
     """The conversation's history in order, up to a position: its intervals' human lines, its replies and tools, and the
     replies of other personas. Fetched from the newest end until `room` tokens are exceeded or `limit` rows are read
-    (0 = no limit); `start` is the position before which nothing is wanted. The `burst` to answer is always in it, also
+    (0 = no limit); `start` is the position before which nothing is wanted, nor from the first to the last of a `gap`. The `burst` to answer is always in it, also
     when it was said before this conversation began to listen, or what followed it has moved into memory meanwhile.
     """
     rows: list[WindowRow] = []
     used, oldest_wanted = 0, burst[0] if burst else up_to
-    bounds = {"start": start, "up_to": up_to, "oldest_asked": oldest_wanted}
+    bounds = {"start": start, "up_to": up_to, "oldest_asked": oldest_wanted, **_between(gap)}
     facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": burst or (-1,), **bounds}
     for row in chain.from_iterable(tx.execute(_WINDOW, facts).partitions(ROWS_AT_ONCE)):
         is_full = used > room or (limit and len(rows) >= limit)
@@ -160,6 +162,11 @@ def read_window(
         rows.append(_window_row(row))
     rows.reverse()
     return _with_current_quotes(tx, session_id, rows)
+
+
+def _between(gap: tuple[int, int] | None) -> dict[str, int]:
+    first, last = gap or (-1, -1)
+    return {"gap_from": first, "gap_to": last}
 
 
 def _with_current_quotes(tx: Tx, session_id: int, rows: list[WindowRow]) -> list[WindowRow]:
@@ -173,7 +180,7 @@ def _with_current_quotes(tx: Tx, session_id: int, rows: list[WindowRow]) -> list
 
 def count_window(tx: Tx, session_id: int, conversation_id: int) -> int:
     """How many messages of the conversation stand after its watermark."""
-    everything = {"burst": (-1,), "start": 0, "oldest_asked": _LARGEST_ID}
+    everything = {"burst": (-1,), "start": 0, "oldest_asked": _LARGEST_ID, **_between(None)}
     facts = {"session_id": session_id, "conversation_id": conversation_id, **everything}
     return int(tx.execute(_COUNT, facts).scalar_one())
 

@@ -80,10 +80,8 @@ def _worth(item: Item) -> tuple[int, int]:
 
 
 def _text(memory: Memory, items: Sequence[Item], words: Words) -> str:
-    if not (memory.gist or items):
-        return ""
-    parts = [words.intro, *_parts(memory.gist, items, words)]
-    return "\n\n".join(parts)
+    parts = [*_parts(memory.gist, items, words)]
+    return "\n\n".join((words.intro, *parts)) if parts else ""
 
 
 def _parts(gist: str, items: Sequence[Item], words: Words) -> Iterator[str]:

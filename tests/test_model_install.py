@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Callable
@@ -342,31 +339,3 @@ class TestCommands:
         result = CliRunner().invoke(app, [command, "huge"])
         assert isinstance(result.exception, UnknownModelFile)
         assert str(result.exception).endswith("choose one of: demo, small")
-
-
-def test_an_interrupted_download_tells_how_to_go_on(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as index:
-        index.settimeout(60)
-        address = f"http://127.0.0.1:{index.getsockname()[1]}/simple"
-        quiet_pip = {"PIP_CONFIG_FILE": os.devnull, "PIP_INDEX_URL": address, "NO_PROXY": "127.0.0.1"}
-        process = subprocess.Popen(
-            [sys.executable, "-m", "bot", "model", "install", SMALL.name],
-            cwd=tmp_path,
-            env={
-                "PATH": os.environ["PATH"],
-                "PYTHONPATH": str(REPOSITORY),
-                "FAMILIAR_CACHE": str(tmp_path),
-                **quiet_pip,
-            },
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-        connection, _ = index.accept()  # it asks for the first part, and waits for ever
-        os.killpg(process.pid, signal.SIGINT)
-        with connection:
-            _, told = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert "run it again to resume" in told
-    assert "Traceback" not in told

@@ -126,24 +126,25 @@ def read_memory(tx: Tx, conversation_id: int, *, with_sources: bool = True) -> M
     sources: dict[int, list[int]] = {}
     for item_id, message_id in tx.execute(_SOURCES, {"conversation_id": conversation_id}) if with_sources else ():
         sources.setdefault(item_id, []).append(message_id)
-    gist = next((row.text for row in rows if row.kind == GIST), "")
-    return Memory(gist=gist, items=tuple(_item(row, sources.get(row.id, ())) for row in rows if row.kind != GIST))
+    gist = next((row[2] for row in rows if row[1] == GIST), "")
+    return Memory(gist=gist, items=tuple(_item(row, sources.get(row[0], ())) for row in rows if row[1] != GIST))
 
 
 def _item(row: Any, sources: Sequence[int]) -> Item:
+    item_id, kind, text, subject, subject_name, category, day, people, state, pinned, tokens, stale = row
     new = NewItem(
-        kind=ItemKind(row.kind),
-        text=row.text,
-        subject=row.subject,
-        subject_name=row.subject_name,
-        category=Category(row.category) if row.category else None,
-        day=row.day,
-        people=tuple(filter(None, row.people.split("\n"))),
-        state=FollowUpState(row.state) if row.state else None,
+        kind=ItemKind(kind),
+        text=text,
+        subject=subject,
+        subject_name=subject_name,
+        category=Category(category) if category else None,
+        day=day,
+        people=tuple(filter(None, people.split("\n"))) if people else (),
+        state=FollowUpState(state) if state else None,
         sources=tuple(sources),
-        pinned=row.pinned,
+        pinned=pinned,
     )
-    return Item(id=row.id, new=new, tokens=row.tokens, stale=row.stale)
+    return Item(id=item_id, new=new, tokens=tokens, stale=stale)
 
 
 def read_ground(tx: Tx, conversation_id: int) -> Ground | None:

@@ -26,6 +26,8 @@ from bot.personas.fields import (
     Text,
     Texts,
     Translations,
+    as_line,
+    storable,
 )
 
 __all__ = ["CARD_FIELDS", "MAX_WARNINGS", "CardError", "CardWarning", "DepthPrompt", "PersonaCard", "read_card"]
@@ -149,7 +151,7 @@ def read_card(data: Mapping[Any, Any], *, fallback_name: str = "") -> tuple[Pers
     warnings = list(_spec_warnings(data))
     fields, unknown = _by_field(_without_envelope(data))
     _demand_a_description(data, fields)
-    if not _said(fields.get("name")) and fallback_name:
+    if not _names(fields.get("name")) and fallback_name:
         fields["name"] = fallback_name
         warnings.append(CardWarning(field="name", message=f"is blank; called “{fallback_name}” instead."))
     unused = (key for key in unknown if key not in KEPT_SILENTLY)
@@ -172,11 +174,11 @@ def _spec_warnings(data: Mapping[Any, Any]) -> list[CardWarning]:
 def _without_envelope(data: Mapping[Any, Any]) -> dict[str, object]:
     """One flat mapping. Where V2 and V3 files repeat fields outside of `data`, `data` wins."""
     inner = data.get("data")
-    outside = {str(key): value for key, value in data.items() if key not in ("spec", "spec_version")}
+    outside = {storable(str(key)): value for key, value in data.items() if key not in ("spec", "spec_version")}
     if not isinstance(inner, Mapping):
         return outside
     del outside["data"]
-    return {**outside, **{str(key): value for key, value in inner.items() if value is not None}}
+    return {**outside, **{storable(str(key)): value for key, value in inner.items() if value is not None}}
 
 
 def _by_field(flat: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
@@ -192,6 +194,10 @@ def _by_field(flat: Mapping[str, object]) -> tuple[dict[str, object], dict[str, 
 
 def _said(value: object) -> bool:
     return bool(value.strip() if isinstance(value, str) else value)
+
+
+def _names(value: object) -> bool:
+    return bool(as_line(value)) if isinstance(value, str) else _said(value)
 
 
 def _demand_a_description(data: Mapping[Any, Any], fields: Mapping[str, object]) -> None:

@@ -57,20 +57,24 @@ def _to_text(value: object, info: ValidationInfo) -> str:
         case _:
             _warn(info, f"should be a text, not {type(value).__name__}; ignored.")
             return ""
-    text = _LINE_END.sub("\n", _storable(text)).strip()
+    text = _LINE_END.sub("\n", storable(text)).strip()
     if REPLACEMENT in text:
         _warn(info, "has damaged characters (shown as \ufffd); save the file as UTF-8.")
     return text
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """Without what databases and terminals choke on: NUL and lone surrogates."""
     return _LONE_SURROGATE.sub(REPLACEMENT, text).replace("\0", "")
 
 
 def _to_line(value: object, info: ValidationInfo) -> str:
-    """A text on one line that cannot turn round the text after it."""
-    return " ".join(_BIDI_CONTROL.sub("", _to_text(value, info)).split())
+    return as_line(_to_text(value, info))
+
+
+def as_line(text: str) -> str:
+    """The text on one line that cannot turn round the text after it."""
+    return " ".join(_BIDI_CONTROL.sub("", storable(text)).split())
 
 
 def _to_texts(value: object, info: ValidationInfo) -> tuple[str, ...]:
@@ -99,7 +103,7 @@ def _to_tags(value: object, info: ValidationInfo) -> tuple[str, ...]:
 
 def _to_mapping(value: object, info: ValidationInfo) -> dict[str, Any]:
     if isinstance(value, Mapping):
-        return {_storable(str(key)): _as_json(entry) for key, entry in value.items()}
+        return {storable(str(key)): _as_json(entry) for key, entry in value.items()}
     if value is not None:
         _warn(info, f"should be a mapping, not {type(value).__name__}; ignored.")
     return {}
@@ -109,9 +113,9 @@ def _as_json(value: object) -> Any:
     """The value as JSON can say it again: what is kept for export must survive one."""
     match value:
         case str():
-            return _storable(value)
+            return storable(value)
         case Mapping():
-            return {_storable(str(key)): _as_json(entry) for key, entry in value.items()}
+            return {storable(str(key)): _as_json(entry) for key, entry in value.items()}
         case list() | tuple():
             return [_as_json(entry) for entry in value]
         case float():
@@ -119,7 +123,7 @@ def _as_json(value: object) -> Any:
         case None | int():
             return value
         case _:
-            return _storable(str(value))
+            return storable(str(value))
 
 
 def _to_mappings(value: object, info: ValidationInfo) -> tuple[dict[str, Any], ...]:

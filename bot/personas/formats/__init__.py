@@ -5,8 +5,9 @@ Nothing is fetched, nothing is written to a disk, and every limit is checked bef
 
 from __future__ import annotations
 
+import codecs
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,10 +16,22 @@ from bot.personas.formats import charx, exif, png
 from bot.personas.formats.assets import Asset, resolve
 from bot.personas.formats.json import read_json
 from bot.personas.formats.pictures import demand_a_bearable_picture, kind_of
+from bot.personas.formats.portrait import read_portrait
 from bot.personas.formats.unpacked import Container, Unpacked
+from bot.personas.formats.writing import write_charx, write_json, write_png
 from bot.personas.formats.yaml import read_yaml
 
-__all__ = ["MAX_FILE_BYTES", "Asset", "CardFile", "Container", "read_file", "read_mapping"]
+__all__ = [
+    "MAX_FILE_BYTES",
+    "Asset",
+    "CardFile",
+    "Container",
+    "read_file",
+    "read_mapping",
+    "write_charx",
+    "write_json",
+    "write_png",
+]
 
 MAX_FILE_BYTES = 20 * 1024 * 1024
 """Ours to choose: a portrait has a few MB, and both platforms let a bot receive about this much."""
@@ -67,46 +80,19 @@ def read_file(data: bytes, *, fallback_name: str = "") -> CardFile:
 def _unpack(data: bytes) -> Unpacked:
     kind = kind_of(data)
     if kind == "png" and png.has_card_chunk(data):
-        return _unpack_png(data)
+        return read_portrait(data)
     if data.startswith(charx.SIGNATURE) or charx.is_archive(data):
         return charx.read_charx(data)
     if kind == "png":
-        raise _no_card("picture")
+        raise CardError(
+            "The picture carries no card.", "Send the original file: chats and editors drop what is hidden."
+        )
     if kind in ("jpeg", "webp"):
         demand_a_bearable_picture(data)
         return Unpacked(container=Container(kind), mapping=read_json(exif.card_payload(data)), picture=data)
-    if data.startswith(_OTHER_KINDS):
+    if _is_binary(data):
         raise CardError("This is no kind of file that cards come in.", "Cards are PNG, CHARX, JSON or YAML files.")
     return Unpacked(container=Container.JSON if _is_json(data) else Container.YAML, mapping=read_mapping(data))
-
-
-def _unpack_png(data: bytes) -> Unpacked:
-    demand_a_bearable_picture(data)
-    mapping, warnings = _first_readable(png.card_payloads(data))
-    return Unpacked(
-        container=Container.APNG if png.is_animated(data) else Container.PNG,
-        mapping=mapping,
-        picture=data,
-        files=png.asset_files(data),
-        warnings=warnings,
-    )
-
-
-def _first_readable(payloads: Iterator[tuple[str, bytes]]) -> tuple[Mapping[Any, Any], tuple[CardWarning, ...]]:
-    """The first chunk that decodes; a damaged one before it is told."""
-    warnings: list[CardWarning] = []
-    for keyword, payload in payloads:
-        try:
-            return read_json(payload), tuple(warnings)
-        except CardError as error:
-            warnings.append(CardWarning(field=keyword, message=f"cannot be used. {error.problem}"))
-    raise CardError("The card in the picture is damaged.", "Export the card again.")
-
-
-def _no_card(kind: str) -> CardError:
-    return CardError(
-        f"The {kind} carries no card.", "Send the original file: chats and picture editors drop what is hidden in one."
-    )
 
 
 def read_mapping(data: bytes) -> Mapping[Any, Any]:
@@ -122,14 +108,7 @@ def _is_json(data: bytes) -> bool:
     return data.lstrip(_BOMS_AND_SPACE).startswith((b"{", b"["))
 
 
-_OTHER_KINDS = (
-    b"GIF8",
-    b"PK\x05\x06",
-    b"PK\x03\x04",
-    b"RIFF",
-    b"%PDF",
-    b"\x1f\x8b",
-    b"7z\xbc\xaf",
-    b"Rar!",
-    b"\x7fELF",
-)
+def _is_binary(data: bytes) -> bool:
+    """Whether this is no text in any encoding: such a file is called what it is, not damaged YAML."""
+    is_utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return b"\0" in data[:1024] and not is_utf_16

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,8 +18,11 @@ from bot.personas.formats.pictures import demand_a_bearable_picture
 from bot.personas.formats.unpacked import Unpacked
 
 THE_PICTURE = "ccdefault:"
-MAIN_ICON = {"type": "icon", "uri": THE_PICTURE, "name": "main"}
+MAIN_ICON = {"type": "icon", "uri": THE_PICTURE, "name": "main", "ext": "png"}
 
+USUAL_ICON = "assets/icon/images/main"
+"""Where an archive has its main icon, with an ending; read there even if the card's list says something else."""
+_USUAL_ICON = re.compile(re.escape(USUAL_ICON) + r"\.\w{3,4}")
 _DATA_URI = re.compile(r"data:[^,]{0,200};base64,(.*)", re.DOTALL | re.IGNORECASE)
 _EXT = re.compile(r"[a-z0-9]{1,10}")
 
@@ -44,16 +47,17 @@ def resolve(
     warnings: list[CardWarning] = []
     listed = [_respelt(entry) for entry in card.assets]
     main = main_icon(listed)
-    picture = _picture(main, unpacked, warnings)
+    path, picture = _picture(main, unpacked, warnings)
     files = dict(unpacked.files)
-    if main is not None and picture is not None and (path := path_in(_uri(main))) in files:
-        del files[str(path)]
-        listed = [{**entry, "uri": THE_PICTURE} if entry is main else entry for entry in listed]
+    users = [entry for entry in listed if path is not None and path_in(_uri(entry)) == path]
+    if path is not None and users in ([], [main]):  # else it is needed as a file, too
+        del files[path]
+        listed = [{**entry, "uri": THE_PICTURE} if entry in users else entry for entry in listed]
     assets = _listed(listed, files, warnings) + _unlisted(listed, files)
     return card.model_copy(update={"assets": _said(listed)}), picture, assets, warnings
 
 
-def main_icon(listed: list[dict[str, Any]]) -> dict[str, Any] | None:
+def main_icon(listed: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The icon called “main”, else the first icon."""
     icons = [entry for entry in listed if entry.get("type") == "icon"]
     return next((icon for icon in icons if icon.get("name") == "main"), next(iter(icons), None))
@@ -68,18 +72,24 @@ def _respelt(entry: Mapping[str, Any]) -> dict[str, Any]:
     return dict(entry) if path is None else {**entry, "uri": SCHEME + path}
 
 
-def _picture(main: dict[str, Any] | None, unpacked: Unpacked, warnings: list[CardWarning]) -> bytes | None:
-    """The main icon if it came along, else the picture that the card came in."""
+def _picture(
+    main: Mapping[str, Any] | None, unpacked: Unpacked, warnings: list[CardWarning]
+) -> tuple[str | None, bytes | None]:
+    """The main icon if it came along, with its path if it has one, else the picture that the card came in."""
     uri = _uri(main) if main else THE_PICTURE
-    found = unpacked.files.get(path_in(uri) or "") or data_in(uri)
-    if found is None:
-        return unpacked.picture
+    path = path_in(uri)
+    if path not in unpacked.files:
+        usual = (path for path in unpacked.files if _USUAL_ICON.fullmatch(path))
+        path = next(usual, None) if unpacked.picture is None else None
+    inline = data_in(uri)
+    found = inline or unpacked.files.get(path or "")
     try:
-        demand_a_bearable_picture(found)
+        if found is not None:
+            demand_a_bearable_picture(found)
+            return None if inline else path, found
     except CardError as error:
         warnings.append(CardWarning(field="assets", message=f"the icon cannot be used. {error.problem}"))
-        return unpacked.picture
-    return found
+    return None, unpacked.picture
 
 
 def data_in(uri: str) -> bytes | None:
@@ -92,10 +102,11 @@ def data_in(uri: str) -> bytes | None:
 
 
 def _said(listed: list[dict[str, Any]]) -> tuple[dict[str, Any], ...]:
-    """The list as the card keeps it: that its picture is its icon, and nothing else, goes without saying."""
-    match listed:
+    """The list as the card keeps it: that its picture is its only icon goes without saying."""
+    icons = [entry for entry in listed if entry.get("type") == "icon"]
+    match icons:
         case [only] if {**only, "ext": ""} == {**MAIN_ICON, "ext": ""}:
-            return ()
+            return tuple(entry for entry in listed if entry is not only)
     return tuple(listed)
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import io
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from bot.personas.card import CardError, CardWarning
 from bot.personas.formats import json, png
 from bot.personas.formats.paths import is_safe_path
+from bot.personas.formats.portrait import read_portrait
 from bot.personas.formats.unpacked import Container, Unpacked
 
 SIGNATURE = b"PK\x03\x04"
@@ -22,7 +25,7 @@ CARD_PATH = "card.json"
 MAX_ENTRIES = 1_000
 MAX_UNPACKED = 40 * 1024 * 1024
 MAX_RATIO = 200
-RATIO_COUNTS_FROM = 256 * 1024
+RATIO_COUNTS_FROM = json.MAX_BYTES
 """Ours to choose: pictures hardly shrink and text shrinks by ten, so only a bomb has such a ratio at such a size."""
 
 _ENTRY_MARK = b"PK\x01\x02"
@@ -47,7 +50,7 @@ def read_charx(data: bytes) -> Unpacked:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _read(archive)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, struct.error) as error:
         raise CardError(f"The archive is damaged: {error}.", "Export the card again.") from error
 
 
@@ -120,21 +123,13 @@ def _card_path(files: Iterable[str]) -> str | None:
 
 def _from_picture_inside(files: Mapping[str, bytes], warnings: list[CardWarning]) -> Unpacked:
     """The card of the only picture that has one, in an archive that somebody packed around it (P12)."""
-    pictures = {path: data for path, data in files.items() if data.startswith(png.SIGNATURE)}
-    cards = {path: next(png.card_payloads(data), None) for path, data in pictures.items()}
-    found = {path: payload for path, payload in cards.items() if payload}
+    found = [path for path, data in files.items() if data.startswith(png.SIGNATURE) and png.has_card_chunk(data)]
     if len(found) != 1:
         problem = "holds several pictures with cards" if found else f"holds no {CARD_PATH} and no picture with a card"
         raise CardError(f"The archive {problem}.", "Send the card itself.")
-    [(path, (_, payload))] = found.items()
-    warnings.append(CardWarning(field=path, message="is the only card in the archive; read from it."))
-    return Unpacked(
-        container=Container.PNG,
-        mapping=json.read_json(payload),
-        picture=pictures[path],
-        files=png.asset_files(pictures[path]),
-        warnings=tuple(warnings),
-    )
+    warnings.append(CardWarning(field=found[0][:100], message="is the only card in the archive; read from it."))
+    portrait = read_portrait(files[found[0]])
+    return replace(portrait, warnings=(*warnings, *portrait.warnings))
 
 
 def _too_many() -> CardError:
@@ -142,9 +137,10 @@ def _too_many() -> CardError:
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:
-    """An archive of the files. The same files give the same bytes."""
+    """An archive of the files, only its text packed: pictures are. The same files give the same bytes."""
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(packed, "w") as archive:
         for path, data in files.items():
-            archive.writestr(zipfile.ZipInfo(path), data, zipfile.ZIP_DEFLATED)
+            method = zipfile.ZIP_DEFLATED if path == CARD_PATH else zipfile.ZIP_STORED
+            archive.writestr(zipfile.ZipInfo(path), data, method)
     return packed.getvalue()

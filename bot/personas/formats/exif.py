@@ -24,7 +24,7 @@ def card_payload(data: bytes) -> bytes:
     if payload is None:
         raise CardError(
             "The picture carries no card.",
-            "Send the original file: chats and picture editors drop what is hidden in one.",
+            "Send the original file: chats and editors drop what is hidden.",
         )
     return payload
 

@@ -8,7 +8,7 @@ SCHEME = "embeded://"
 """The specification's spelling; what is read in any other becomes this one."""
 
 _FILE_URI = re.compile(r"(?:embeded://|embedded://|__asset:)(.*)", re.IGNORECASE | re.DOTALL)
-_UNSAFE = re.compile(r'[\x00-\x1f\x7f\\:*?"<>|]')
+_UNSAFE = re.compile(r"[\x00-\x1f\x7f\\]|\A[A-Za-z]:")
 _MAX_LENGTH = 255
 """What every file system and archive takes."""
 

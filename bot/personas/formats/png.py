@@ -14,11 +14,15 @@ from dataclasses import dataclass
 from itertools import islice
 
 from bot.personas.card import CardError
+from bot.personas.formats.paths import is_safe_path
 from bot.personas.formats.payload import decode_payload, inflate
 
 SIGNATURE = b"\x89PNG\r\n\x1a\n"
 CARD_KEYWORDS = ("ccv3", "chara")
 """Best first: the second is a copy for old readers where both exist (P02)."""
+
+MAX_CHUNKS = 20_000
+"""Ours to choose: 20 MB of pixels come in about 2,500 pieces of the usual 8 KiB."""
 
 _ASSET_KEYWORD = "chara-ext-asset_"
 _MAX_CARD_CHUNKS = 16
@@ -30,22 +34,33 @@ class Chunk:
     """One chunk; `raw` is all of it, length and checksum included."""
 
     kind: bytes
-    body: bytes
     raw: bytes
+
+    @property
+    def body(self) -> bytes:
+        """What it holds."""
+        return self.raw[8:-4]
 
 
 def walk(data: bytes) -> Iterator[Chunk]:
-    """Every whole chunk up to IEND. What is cut off or follows is left out; checksums are not looked at."""
+    """Every whole chunk up to IEND. What is cut off or follows is left out; checksums are not looked at.
+
+    Raises:
+        CardError: there are more than `MAX_CHUNKS`.
+    """
     start = len(SIGNATURE)
-    while start + 12 <= len(data):
+    for _ in range(MAX_CHUNKS):
+        if start + 12 > len(data):
+            return
         length, kind = struct.unpack_from(">I4s", data, start)
         end = start + 12 + length
         if end > len(data):
             return
-        yield Chunk(kind=kind, body=data[start + 8 : end - 4], raw=data[start:end])
+        yield Chunk(kind=kind, raw=data[start:end])
         if kind == b"IEND":
             return
         start = end
+    raise CardError("The picture is cut into more pieces than any real one.", "Save it again.")
 
 
 def size(data: bytes) -> tuple[int, int] | None:
@@ -55,6 +70,11 @@ def size(data: bytes) -> tuple[int, int] | None:
         return None
     width, height = struct.unpack_from(">II", header.body)
     return width, height
+
+
+def is_whole(data: bytes) -> bool:
+    """Whether the picture has its end."""
+    return any(chunk.kind == b"IEND" for chunk in walk(data))
 
 
 def is_animated(data: bytes) -> bool:
@@ -79,11 +99,13 @@ def has_card_chunk(data: bytes) -> bool:
 
 
 def asset_files(data: bytes) -> dict[str, bytes]:
-    """Files of a card in chunks of their own, by path; some tools leave the colon of the keyword out."""
+    """Files of a card in chunks of their own, by path, where that is safe; some tools leave the keyword's colon out."""
     files: dict[str, bytes] = {}
     for chunk in walk(data):
         if chunk.kind == b"tEXt" and _keyword(chunk).startswith(_ASSET_KEYWORD):
             path = _keyword(chunk).removeprefix(_ASSET_KEYWORD).removeprefix(":")
+            if not is_safe_path(path):
+                continue
             try:
                 files[path] = base64.b64decode(_text(chunk) or b"")
             except binascii.Error:
@@ -92,17 +114,14 @@ def asset_files(data: bytes) -> dict[str, bytes]:
 
 
 def with_texts(data: bytes, texts: Mapping[str, bytes]) -> bytes:
-    """The same picture, byte for byte, with the texts right after its header in place of any card it had.
+    """The same picture, chunk for chunk, with the texts right after its header in place of any card it had.
 
-    Raises:
-        CardError: it is cut off or has no header, so that the result could not be shown.
+    There the oldest readers, which take the first text whatever it is called, find the first of them.
     """
-    chunks = list(walk(data))
-    if size(data) is None or chunks[-1].kind != b"IEND":
-        raise CardError("The picture is cut off.", "Choose another picture for the persona.")
-    kept = [chunk.raw for chunk in chunks[1:] if _keyword(chunk).casefold() not in CARD_KEYWORDS]
+    header, *chunks = walk(data)
+    kept = [chunk.raw for chunk in chunks if _keyword(chunk).casefold() not in CARD_KEYWORDS and chunk.kind != b"IEND"]
     added = [make_chunk(b"tEXt", keyword.encode("latin-1") + b"\0" + text) for keyword, text in texts.items()]
-    return b"".join((SIGNATURE, chunks[0].raw, *added, *kept))
+    return b"".join((SIGNATURE, header.raw, *added, *kept, make_chunk(b"IEND", b"")))
 
 
 def make_chunk(kind: bytes, body: bytes) -> bytes:

@@ -11,6 +11,9 @@ from bot.personas.card import CardError
 MAX_DEPTH = 32
 """Levels of nesting. Ours to choose; a lorebook entry's extensions, the deepest of a real card, have about eight."""
 
+ENVELOPE_DEPTH = 2
+"""What an export may add: `data`, and a list around a lone entry. What was read must be readable again."""
+
 _ENCODINGS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
@@ -43,7 +46,7 @@ def as_card_mapping(value: object) -> Mapping[Any, Any]:
     if not isinstance(value, Mapping):
         raise CardError("The file holds no fields.", "A card begins with a line such as “name: Luna”.")
     level: list[object] = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(MAX_DEPTH + (ENVELOPE_DEPTH if isinstance(value.get("data"), Mapping) else 0)):
         level = [child for parent in level for child in _children(parent)]
         if not level:
             return value

@@ -1,0 +1,287 @@
+"""Cards written and read back: the same card through every container, the same pixels, and old readers served."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image, ImageSequence
+
+from bot.personas.card import CardError, PersonaCard
+from bot.personas.export import COPY_NOTICE, file_name, stamped
+from bot.personas.formats import CardFile, Container, png, read_file, write_charx, write_json, write_png
+from tests.cards import (
+    BOOK,
+    LUNA,
+    PLAIN_PNG,
+    V1,
+    apng,
+    as_base64,
+    as_json,
+    asset,
+    charx,
+    luna,
+    packed_text,
+    picture,
+    text,
+    v3,
+)
+from tests.cards import png as make_png
+
+ICON = "assets/icon/images/main.png"
+JOY = "assets/emotion/images/joy.png"
+OTHER_PNG = picture("PNG", side=5)
+
+WORDS = st.text(max_size=30)
+ANYTHING = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | WORDS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+OPEN = st.dictionaries(st.text(max_size=8), ANYTHING, max_size=4)
+ENTRIES = st.lists(st.fixed_dictionaries({"keys": st.lists(WORDS, max_size=3), "content": WORDS}) | OPEN, max_size=4)
+ASSET = st.fixed_dictionaries(
+    {
+        "type": st.sampled_from(["icon", "background", "emotion", "user_icon", "x_sound", "other"]),
+        "uri": st.sampled_from(["ccdefault:", "https://example.org/a.png", "embeded://a/b.png", "__asset:3"]) | WORDS,
+        "name": st.sampled_from(["main", "neutral"]) | WORDS,
+        "ext": st.sampled_from(["png", "webp", "unknown"]) | WORDS,
+    },
+    optional={"x_own": ANYTHING},
+)
+STRAY = st.sampled_from(["first_mesage", "fav", "data", "spec", "unknown", "x", "\0x", "create_date"]) | st.text(
+    max_size=9
+)
+DATA = st.fixed_dictionaries(
+    {"name": st.text(min_size=1, max_size=20)},
+    optional={
+        **dict.fromkeys(("description", "personality", "scenario", "first_mes", "mes_example", "creator_notes"), WORDS),
+        **dict.fromkeys(("system_prompt", "post_history_instructions", "creator", "character_version"), WORDS),
+        **dict.fromkeys(("alternate_greetings", "group_only_greetings", "tags", "source"), st.lists(WORDS, max_size=3)),
+        "nickname": WORDS,
+        "creator_notes_multilingual": st.dictionaries(st.sampled_from(["en", "zh", "de"]), WORDS),
+        "creation_date": st.integers() | st.floats(),
+        "modification_date": st.integers(),
+        "character_book": ENTRIES | st.fixed_dictionaries({"entries": ENTRIES}, optional={"name": WORDS}) | ANYTHING,
+        "assets": st.lists(ASSET, max_size=3),
+        "extensions": OPEN,
+    },
+)
+
+
+def imported(data: dict[str, Any], stray: dict[str, Any]) -> PersonaCard:
+    """The card as an import gives it, with fields of any name and kind beside those it knows."""
+    card = {"spec": "chara_card_v3", "spec_version": "3.0", "data": {**stray, **data}}
+    return read_file(json.dumps(card).encode(), fallback_name="somebody").card
+
+
+CARDS = st.builds(imported, DATA, st.dictionaries(STRAY, ANYTHING, max_size=3))
+
+
+@settings(max_examples=2_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(CARDS, st.sampled_from([None, PLAIN_PNG, OTHER_PNG, apng()]))
+def test_any_card_is_the_same_after_every_container(card: PersonaCard, portrait: bytes | None) -> None:
+    archived = read_file(write_charx(card, portrait, ()))
+    assert read_file(write_json(card)).card == card
+    assert read_file(write_png(card, portrait)).card == card
+    assert (archived.card, archived.picture) == (card, portrait or archived.picture)
+    assert PersonaCard.model_validate_json(card.model_dump_json()) == card  # as the database keeps it
+
+
+V1_FIELDS = ("description", "personality", "scenario", "first_message", "example_messages")
+V3_FIELDS = {
+    "nickname": "",
+    "creator_notes_multilingual": {},
+    "source": (),
+    "group_only_greetings": (),
+    "creation_date": 0,
+    "modification_date": 0,
+    "assets": (),
+}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(CARDS)
+def test_older_versions_keep_all_that_they_have_words_for(card: PersonaCard) -> None:
+    assert read_file(write_json(card, "v2")).card == card.model_copy(update=V3_FIELDS)
+    said = {field: getattr(card, field) for field in V1_FIELDS}
+    if any(said[field] for field in V1_FIELDS[:4]):  # else it describes nobody
+        assert read_file(write_json(card, "v1")).card == PersonaCard(name=card.name, **said)
+
+
+@pytest.mark.parametrize("portrait", [PLAIN_PNG, OTHER_PNG, apng()], ids=["plain", "other", "frames"])
+def test_a_picture_keeps_its_pixels_frames_and_other_chunks(portrait: bytes) -> None:
+    written = write_png(LUNA, portrait)
+    assert frames(written) == frames(portrait)
+    assert without_texts(written) == without_texts(portrait)
+
+
+def frames(data: bytes) -> list[tuple[Any, bytes]]:
+    with Image.open(io.BytesIO(data)) as image:
+        return [
+            (frame.info.get("duration"), frame.convert("RGBA").tobytes()) for frame in ImageSequence.Iterator(image)
+        ]
+
+
+def without_texts(data: bytes) -> list[bytes]:
+    return [chunk.raw for chunk in png.walk(data) if chunk.kind not in (b"tEXt", b"zTXt", b"iTXt")]
+
+
+def test_P02_every_card_a_picture_had_is_replaced_by_one_of_each_version() -> None:
+    old = as_base64(v3(name="Old"))
+    picture = make_png(
+        text("Chara", old), text("parameters", b"4k"), after=(packed_text("ccv3", old), text("ccv3", old))
+    )
+    written = write_png(LUNA, picture)
+    with Image.open(io.BytesIO(written)) as image:
+        image.load()
+        texts = image.text  # type: ignore[attr-defined]  # a PNG has it
+    assert set(texts) == {"chara", "ccv3", "parameters"}
+    assert [json.loads(base64.b64decode(texts[word]))["spec"] for word in ("chara", "ccv3")] == [
+        "chara_card_v2",
+        "chara_card_v3",
+    ]
+    assert written.count(b"tEXtchara\0") == written.count(b"tEXtccv3\0") == 1
+    assert b"Old" not in b"".join(base64.b64decode(texts[word]) for word in ("chara", "ccv3"))
+
+
+def v2_copy(card: PersonaCard) -> dict[str, Any]:
+    payloads = dict(png.card_payloads(write_png(card, None)))
+    copy: dict[str, Any] = json.loads(payloads["chara"])
+    return copy
+
+
+def test_the_copy_for_old_readers_says_that_it_is_one_and_has_no_decorators() -> None:
+    entries = [
+        {"keys": ["a"], "content": "@@depth 4\n@@@role user\n\nIt is late."},
+        {"keys": ["b"], "content": "An address such as\n@@home stays."},
+        {"keys": ["c"], "content": "@@activate"},
+        "junk",
+    ]
+    card = luna(creator_notes="By hand.", character_book={"name": "Clocks", "entries": entries})
+    data = v2_copy(card)["data"]
+    contents = [entry["content"] for entry in data["character_book"]["entries"][:3]]
+    assert contents == ["It is late.", "An address such as\n@@home stays.", ""]
+    assert data["character_book"]["name"] == "Clocks"
+    assert data["creator_notes"] == f"By hand.\n\n{COPY_NOTICE}"
+    assert read_file(write_png(card, None)).card == card
+
+
+def test_a_v3_file_repeats_the_six_fields_of_v1_where_the_oldest_readers_look() -> None:
+    written = json.loads(write_json(LUNA))
+    assert {field: written[field] for field in V1} == V1
+    assert written["data"]["group_only_greetings"] == []
+    assert json.loads(write_json(LUNA, "v1")) == V1
+
+
+def test_P22_a_field_of_the_future_is_there_again_in_an_export() -> None:
+    card = read_file(as_json({**v3(foo={"bar": [1]}), "spec_version": "3.1"})).card
+    assert json.loads(write_json(card))["data"]["foo"] == {"bar": [1]}
+    assert v2_copy(card)["data"]["foo"] == {"bar": [1]}
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "WEBP", "GIF"])
+def test_a_picture_of_another_kind_becomes_a_png_and_stays_itself_in_an_archive(kind: str) -> None:
+    portrait = picture(kind, side=3)
+    written = read_file(write_png(LUNA, portrait))
+    assert (written.card, written.container) == (LUNA, Container.PNG)
+    assert written.picture is not None
+    assert frames(written.picture)[0][1] == frames(portrait)[0][1]
+    assert read_file(write_charx(LUNA, portrait, ())).picture == portrait
+
+
+def test_a_damaged_picture_is_refused_when_a_card_should_be_put_in() -> None:
+    for damaged in (b"text", PLAIN_PNG[:20], picture("JPEG")[:200]):
+        with pytest.raises(CardError):
+            write_png(LUNA, damaged)
+
+
+WITH_FILES = v3(
+    assets=[asset("icon", f"embeded://{ICON}"), asset("emotion", f"embeded://{JOY}", "joy"), asset("icon", "x", "b")]
+)
+
+
+def read_with_files() -> CardFile:
+    return read_file(charx(WITH_FILES, **{ICON: OTHER_PNG, JOY: PLAIN_PNG, "x_meta/1.json": b"{}"}))
+
+
+def test_an_archive_gives_its_picture_and_every_other_file() -> None:
+    found = read_with_files()
+    assert found.picture == OTHER_PNG
+    assert [(it.type, it.name, it.ext, it.path, it.data) for it in found.assets] == [
+        ("emotion", "joy", "png", JOY, PLAIN_PNG),
+        ("", "", "json", "x_meta/1.json", b"{}"),
+    ]
+
+
+def test_an_archive_is_the_same_after_import_and_export() -> None:
+    found = read_with_files()
+    again = read_file(write_charx(found.card, found.picture, found.assets))
+    assert (again.card, again.picture, again.assets) == (found.card, found.picture, found.assets)
+    assert again.warnings == ()
+
+
+def test_P14_the_default_icon_of_a_picture_is_the_picture_and_moves_into_an_archive() -> None:
+    found = read_file(make_png(text("ccv3", as_base64(v3(assets=[asset("icon", "ccdefault:")])))))
+    assert found.picture is not None
+    again = read_file(write_charx(found.card, found.picture, ()))
+    assert (again.card, again.picture) == (found.card, found.picture)
+
+
+def test_a_picture_that_two_names_share_is_not_lost_for_either() -> None:
+    data = v3(assets=[asset("icon", "embeded://a.png"), asset("emotion", "embeded://a.png", "neutral")])
+    found = read_file(charx(data, **{"a.png": OTHER_PNG}))
+    assert (found.picture, [it.path for it in found.assets]) == (OTHER_PNG, ["a.png"])
+    again = read_file(write_charx(found.card, found.picture, found.assets))
+    assert (again.card, again.picture, again.assets) == (found.card, found.picture, found.assets)
+
+
+@pytest.mark.parametrize("uri", ["embeded://a.png", "data:image/png;base64," + base64.b64encode(PLAIN_PNG).decode()])
+def test_a_new_picture_replaces_the_one_that_the_card_lists(uri: str) -> None:
+    both = [asset("icon", uri), asset("emotion", uri, "neutral")]
+    found = read_file(charx(v3(assets=both), **{"a.png": PLAIN_PNG}))
+    assert found.picture == PLAIN_PNG
+    assert read_file(write_charx(found.card, OTHER_PNG, found.assets)).picture == OTHER_PNG
+    assert read_file(write_png(found.card, OTHER_PNG)).picture == write_png(found.card, OTHER_PNG)
+
+
+def test_an_export_is_stamped_and_keeps_when_the_card_was_made() -> None:
+    assert stamped(luna(creation_date=5), 9) == luna(creation_date=5, modification_date=9)
+    assert stamped(LUNA, 9).creation_date == 0
+
+
+def test_a_card_near_the_limit_can_be_read_again() -> None:
+    card = luna(description="x" * 1_500_000, character_book=BOOK)
+    for written in (write_json(card), write_png(card, None), write_charx(card, None, ())):
+        assert read_file(written).card == card
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("Luna", "Luna.png"),
+        ("阿岑", "阿岑.png"),
+        ("../../etc/cron.d/x", "etc cron d x.png"),
+        ("CON", "persona.png"),
+        ("a:b|c?", "a b c.png"),
+        ("..", "persona.png"),
+        ("\u202eevil", "evil.png"),
+        ("x" * 300, "x" * 60 + ".png"),
+        ("\0", "persona.png"),
+    ],
+)
+def test_X08_an_export_has_a_file_name_that_every_system_takes(name: str, file: str) -> None:
+    assert file_name(luna(name=name), "png") == file
+
+
+@given(st.text(max_size=400))
+def test_X08_no_name_makes_a_file_name_that_leads_anywhere(name: str) -> None:
+    made = file_name(luna(name=name), "png")
+    assert len(made.encode()) <= 255
+    assert made.count(".") == 1
+    assert not set(made) & set('/\\:*?"<>|\0\n\u202e')

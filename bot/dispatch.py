@@ -171,7 +171,7 @@ class Dispatcher:
             slot.waiting.append(request)
 
     def _put_off(self, request: TurnRequest) -> None:
-        """The process ends first: the message is in the store, and is answered after the restart."""
+        """There will be no turn in this process; where nobody drops it, one after the restart answers the message."""
         self._turned_away.add(self._tasks.spawn("turn away", self._turn_away(request)))
 
     def _may_restart(self, slot: _Slot, request: TurnRequest, burst_ms: int) -> bool:
@@ -223,6 +223,18 @@ class Dispatcher:
             slot.restart_with = None
         slot.control.interrupt(why)
         return True
+
+    def drop_waiting(self, session_id: int, author_key: str) -> list[TurnRequest]:
+        """Forget the turns that wait for somebody in a session; who calls must see to their messages."""
+        slot = self._slots.get(session_id)
+        if slot is None:
+            return []
+        dropped = [request for request in (*slot.replaced, *slot.waiting) if request.author_key == author_key]
+        slot.replaced = [request for request in slot.replaced if request.author_key != author_key]
+        slot.waiting = deque(request for request in slot.waiting if request.author_key != author_key)
+        for request in dropped:
+            self._put_off(request)
+        return dropped
 
     def withdraw(self, session_id: int, message_id: int) -> None:
         """End the turn of a message that now stands elsewhere (D08), unless people have seen some of its answer."""

@@ -256,6 +256,23 @@ async def test_only_the_asker_and_administrators_may_stop(make_app: MakeApp) -> 
     assert await chat.say("/stop", channel=GROUP) == ["Stopped."]
 
 
+async def test_stop_all_drops_what_else_its_caller_waits_for_and_nothing_of_others(make_app: MakeApp) -> None:
+    model = ScriptedModel([Reply(text="half of it", hold=asyncio.Event()), "for Bob", "after the restart"])
+    chat = await open_chat(make_app, model=model, adapter=FakeAdapter(streams=True), **PLAIN)
+    await chat.ask("one", channel=GROUP, mentions_me=True)
+    await until_shown(chat)
+    await chat.ask("two", channel=GROUP, mentions_me=True)
+    await chat.ask("mine", author=BOB, channel=GROUP, mentions_me=True)
+    await chat.ask("three", channel=GROUP, mentions_me=True)
+    assert chat.app.dispatcher.waiting_count(1) == 3
+    await chat.say("/stop --all", channel=GROUP)
+    assert sorted(chat.adapter.texts) == ["Stopped.", "for Bob", "half …"]
+    await chat.app.close()
+    again = await open_chat(make_app, adapter=FakeAdapter(), **PLAIN)
+    await again.settled()
+    assert again.adapter.texts == [], "what was dropped is not answered after a restart"
+
+
 async def test_a_retry_by_an_administrator_runs_with_the_rights_of_the_asker(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, adapter=FakeAdapter(managers=["bob"]), **PLAIN)
     await chat.say("mine", channel=GROUP)

@@ -84,7 +84,7 @@ async def test_completion_of_a_value_knows_the_key_on_the_line(make_app: MakeApp
         ("／角色　使", ["使用"]),
         ("/角色　使用　东", ["东坡"]),
         ("/per", ["persona"]),
-        ("/角色 ", ["列表", "使用", "介绍"]),
+        ("/模型 ", ["列表", "使用", "介绍", "忘记"]),
         ("/角色 u", ["use"]),
         ("/角色 使", ["使用"]),
         ("/角色 使用 东", ["东坡"]),

@@ -168,7 +168,7 @@ async def test_control_c_stops_the_running_answer_by_command(terminal: Terminal,
     await terminal.shows("Once upon")
     terminal.type("\x03")
     stop = await at_prompt.replies.get()
-    assert [inbound.text for inbound in at_prompt.heard] == ["hello", "/stop"]
+    assert [inbound.text for inbound in at_prompt.heard] == ["hello", "/stop --all"]
     await reply.finish(Outbound(text="Once upon …"))
     await stop.discard()
 
@@ -178,6 +178,33 @@ async def test_control_c_without_an_answer_clears_the_line(terminal: Terminal, a
     terminal.type("hello\r")
     await at_prompt.replies.get()
     assert [inbound.text for inbound in at_prompt.heard] == ["hello"]
+
+
+async def test_a_second_control_c_ends_the_chat(terminal: Terminal, tasks: Tasks) -> None:
+    console = ConsoleAdapter(MENU, history=None, spawn=tasks.spawn, stdin=terminal.stdin, stdout=terminal.stdout)
+    persona = Persona(console, tasks)
+    running = tasks.spawn("run", console.run(persona.deliver))
+    await terminal.shows("›")
+    terminal.type("hello\r")
+    reply = await persona.replies.get()
+    await reply.update("Once upon")
+    await terminal.shows("Once upon")
+    terminal.type("\x03")
+    await (await persona.replies.get()).finish(Outbound(text="Stopped."))
+    await reply.finish(Outbound(text="Once upon …"))
+    await terminal.shows("Stopped.")
+    terminal.type("\x03")
+    await asyncio.wait_for(running, 10)
+
+
+async def test_a_line_between_two_control_cs_keeps_the_chat_open(terminal: Terminal, at_prompt: Persona) -> None:
+    terminal.type("one\x03two\r")
+    await (await at_prompt.replies.get()).finish(Outbound(text="Two."))
+    await terminal.shows("Two.")
+    terminal.type("three\x03four\r")
+    await (await at_prompt.replies.get()).finish(Outbound(text="Four."))
+    await terminal.shows("Four.")
+    assert [inbound.text for inbound in at_prompt.heard] == ["two", "four"]
 
 
 async def test_control_d_ends_the_chat(terminal: Terminal, tasks: Tasks) -> None:

@@ -146,12 +146,12 @@ class ConsoleAdapter:
         )
 
     def _interrupt(self) -> None:
-        """Stop the answer that is being written, by the command that does so everywhere."""
+        """Stop the answer that is being written and those that wait, by the command that does so everywhere."""
         if self._deliver:
             self._spawn("stop answer", self._stop_answer(self._deliver))
 
     async def _stop_answer(self, deliver: Deliver) -> None:
-        await deliver(self._to_inbound("/stop", Ticket()))
+        await deliver(self._to_inbound("/stop --all", Ticket()))
 
 
 def _person_at_keyboard() -> Author:

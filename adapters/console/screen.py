@@ -30,6 +30,8 @@ from bot.chat import Outbound
 
 PROMPT = "› "
 HINT = "/help   Ctrl+C ■   Ctrl+D ⏏"
+HINT_AT_END = "Ctrl+C ⏏"
+"""After one Ctrl+C that left nothing to stop or to clear."""
 SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 FRAME_SECONDS = 0.1
 """Between two pictures of a growing answer; more would cost time and please nobody."""
@@ -66,10 +68,11 @@ class Screen:
         self._growing: dict[object, _Growing] = {}
         self._spinning: asyncio.Task[None] | None = None
         self._frame = 0
+        self._ends_next = False
         self._console = Console(file=stdout, highlight=False)
         self._session: PromptSession[str] = PromptSession(
             message=self._message,
-            placeholder=FormattedText([("fg:ansibrightblack", HINT)]),
+            placeholder=self._placeholder,
             completer=completer,
             history=_open_history(history),
             key_bindings=self._bindings(),
@@ -85,6 +88,7 @@ class Screen:
             line = await self._session.prompt_async(handle_sigint=False)
         except (EOFError, OSError):
             return None
+        self._ends_next = False
         if line.strip():
             self._console.print(Text(PROMPT + line, style="bold cyan"))
         return line
@@ -147,6 +151,9 @@ class Screen:
             async with in_terminal():
                 yield
 
+    def _placeholder(self) -> FormattedText:
+        return FormattedText([("fg:ansibrightblack", HINT_AT_END if self._ends_next else HINT)])
+
     def _message(self) -> ANSI:
         """The prompt, below what is growing."""
         pictures = [self._picture(growing) for growing in self._growing.values()]
@@ -169,11 +176,14 @@ class Screen:
         bindings = KeyBindings()
 
         @bindings.add("c-c")
-        def _stop_or_clear(event: KeyPressEvent) -> None:
-            if self._growing:
+        def _stop_or_clear_or_end(event: KeyPressEvent) -> None:
+            if self._ends_next and not event.current_buffer.text:
+                self.end()
+            elif self._growing:
                 self._interrupt()
             else:
                 event.current_buffer.reset()
+            self._ends_next = True
 
         return bindings
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from bot.chat import CommandSpec, Outbound
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.commands.memory_state import memory_lines
 from bot.dispatch import Interruption, TurnRequest
@@ -109,13 +109,19 @@ def _request_turn(reply: LastReply, message_id: int | None, call: Call, desk: De
 
 
 async def stop(call: Call, desk: Desk) -> Outbound:
-    """`/stop`: end the running turn; what it has shown stays, marked as cut."""
+    """`/stop [-a]`: end the running turn; what it has shown stays, marked as cut. With the flag, what else the caller
+    waits for comes to nothing, too.
+    """
     running = desk.dispatcher.running(call.session.id)
     if running is None:
         raise UserError("nothing-to-stop")
     await _demand_asker(running.author_key, call, desk)
     if not desk.dispatcher.interrupt(call.session.id, Interruption.STOP):
         raise UserError("nothing-to-stop")
+    if ALL.name in call.options:
+        dropped = desk.dispatcher.drop_waiting(call.session.id, call.inbound.author.key)
+        waiting = [request.message_id for request in dropped if request.message_id is not None]
+        await desk.db.run(replies.close_waiting, call.session, waiting, call.now)
     return desk.say("stopped", call)
 
 
@@ -151,11 +157,13 @@ def _state_of(reply: LastReply | None) -> str:
     return reply.state.value if reply.kind is MessageKind.REPLY else "failed"
 
 
+ALL = OptionSpec(name="all", kind=OptionKind.SWITCH, flag="-a")
+
 CONVERSATION_COMMANDS = (
     Command(spec=CommandSpec(path=("reset",), manages=True), run=reset),
     Command(spec=CommandSpec(path=("retry",)), run=retry),
     Command(spec=CommandSpec(path=("undo",)), run=undo),
     Command(spec=CommandSpec(path=("continue",)), run=go_on),
-    Command(spec=CommandSpec(path=("stop",)), run=stop),
+    Command(spec=CommandSpec(path=("stop",), options=(ALL,)), run=stop),
     Command(spec=CommandSpec(path=("status",), ephemeral=True), run=status),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -174,6 +175,13 @@ def mark_interrupted(tx: Tx) -> int:
 def close_burst(tx: Tx, new: NewReply, now: datetime) -> None:
     """Mark a burst answered by nothing shown: a stopped turn, or an answer that stayed empty."""
     forget_asked(tx, _insert_reply(tx, new, ReplyState.SENT, now))
+
+
+def close_waiting(tx: Tx, session: SessionRow, message_ids: Iterable[int], now: datetime) -> None:
+    """Mark messages answered that somebody has given up waiting for; /retry still answers them."""
+    for message_id in message_ids:
+        if burst := read_burst(tx, session.id, message_id):
+            _close_unheard(tx, session, burst, now)
 
 
 def close_expired(tx: Tx, now: datetime, within: timedelta) -> int:

@@ -14,6 +14,8 @@ from typing import Any
 
 import structlog
 
+from bot.hook_calls import HookCalls
+from bot.hooks import Place
 from bot.llm.model import (
     INTERRUPTED,
     Attempt,
@@ -47,6 +49,8 @@ class Asked:
     """One call of a turn: what its request fills, what was attempted in vain, and how it ended, if it has."""
 
     usage: PromptUsage
+    counted: int = 0
+    """Tokens of the request as we count them."""
     attempts: list[Attempt] = field(default_factory=list)
     completion: Completion | None = None
     outcome: str = INTERRUPTED
@@ -79,8 +83,16 @@ class Answer:
 class Agent:
     """The model/tool loop, in its plain form."""
 
-    def __init__(self, model: Model, tools: Sequence[Tool], *, builder: PromptBuilder, max_steps: int) -> None:
-        self._model, self._builder = model, builder
+    def __init__(
+        self,
+        model: Model,
+        tools: Sequence[Tool],
+        *,
+        builder: PromptBuilder,
+        max_steps: int,
+        hooks: HookCalls | None = None,
+    ) -> None:
+        self._model, self._builder, self._hooks = model, builder, hooks or HookCalls()
         self._tools = {tool.spec.name: tool for tool in tools}
         self._max_steps = max_steps
 
@@ -100,13 +112,16 @@ class Agent:
             tools = tuple(tool.spec for tool in self.tools_for(turn)) if step < self._max_steps else ()
             if step:
                 prompt = self._builder.extend(prompt, answer.exchanges, tools=tools)
-            answer.calls.append(Asked(prompt.usage))
-            completion = await self._call(turn, prompt, tools, answer, show)
+            sent, tools = await self._as_hooks_want(turn, prompt, tools, answer.exchanges)
+            answer.calls.append(Asked(sent.usage, sent.counted))
+            await self._hooks.on_usage(turn, sent.usage)
+            completion = await self._call(turn, sent, tools, answer, show)
+            await self._hooks.after_model(turn, completion)
             if not completion.tool_calls or not tools:
                 answer.finish = completion.finish
                 break
-            calls, informed = completion.tool_calls, replace(turn, usage=prompt.usage)
-            results = await asyncio.gather(*(self._run_tool(informed, call) for call in calls))
+            calls, informed = completion.tool_calls, replace(turn, usage=sent.usage)
+            results = await asyncio.gather(*(self._run_tool(informed, tools, call) for call in calls))
             exchange = ToolExchange(
                 calls=calls,
                 results=tuple(self._builder.cap_result(prompt, result) for result in results),
@@ -114,7 +129,19 @@ class Agent:
                 reasoning=completion.reasoning,
             )
             answer.exchanges.append(exchange)
-        return prompt
+        return sent
+
+    async def _as_hooks_want(
+        self, turn: Turn, prompt: Prompt, tools: tuple[ToolSpec, ...], exchanges: Sequence[ToolExchange]
+    ) -> tuple[Prompt, tuple[ToolSpec, ...]]:
+        if not self._hooks.rewrites_requests:
+            return prompt, tools
+        given = replace(self._builder.input_of(prompt, exchanges), tools=tools)
+        wanted = await self._hooks.before_model(turn, given)
+        if wanted is given:
+            return prompt, tools
+        wanted = wanted if tools else replace(wanted, tools=())
+        return self._builder.rewrite(prompt, exchanges, wanted), wanted.tools
 
     async def _call(
         self, turn: Turn, prompt: Prompt, tools: tuple[ToolSpec, ...], answer: Answer, show: Show
@@ -164,18 +191,22 @@ class Agent:
         answer.calls[-1].complete(completion)
         return completion
 
-    async def _run_tool(self, turn: Turn, call: ToolCall) -> str:
+    async def _run_tool(self, turn: Turn, offered: Sequence[ToolSpec], call: ToolCall) -> str:
         """The result of one call as the model reads it; a fault of the tool or of the call is told, never raised."""
-        tool = self._tools.get(call.name)
-        if tool is None:
-            return f"Error: there is no tool {call.name!r}. The tools are: {', '.join(self._tools)}."
+        names = [spec.name for spec in offered if spec.name in self._tools]
+        if call.name not in names:
+            return f"Error: there is no tool {call.name!r}. The tools are: {', '.join(names)}."
+        if (refusal := await self._hooks.before_tool(turn, call)) is not None:
+            return f"Error: {refusal.reason}"
         try:
-            return await tool.run(turn, _arguments_of(call))
+            result = await self._tools[call.name].run(turn, _arguments_of(call))
         except ToolError as error:
-            return f"Error: {error}"
+            result = f"Error: {error}"
         except Exception as error:
             log.error("tool.failed", tool=call.name, error=repr(error), exc_info=error)
-            return "Error: the tool failed. Go on without it."
+            await self._hooks.on_error(Place.TOOL, turn.session.channel, error)
+            result = "Error: the tool failed. Go on without it."
+        return await self._hooks.after_tool(turn, call, result)
 
 
 def _arguments_of(call: ToolCall) -> Mapping[str, Any]:

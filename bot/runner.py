@@ -19,20 +19,22 @@ from bot.chat import Adapter, Outbound, ReplyStream, SentPart
 from bot.cut import stopped, unfinished
 from bot.dispatch import Interrupted, Interruption, TurnControl, TurnRequest
 from bot.greeting import Greeter
+from bot.hook_calls import HookCalls
+from bot.hooks import Answered, Place
 from bot.llm.catalogue import was_prompt_cut
 from bot.llm.model import ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
 from bot.prompt.build import Prompt, PromptBuilder
-from bot.prompt.messages import ToolExchange
 from bot.prompt.meter import Meter
 from bot.prompt.tokens import ModelTokens
-from bot.store import ledger, replies
-from bot.store.database import Database, Tx
+from bot.settling import new_reply, store_settled, store_unshown, tool_round
+from bot.store import replies
+from bot.store.database import Database
 from bot.store.ledger import CallRecord
 from bot.store.parts import note_part
-from bot.store.replies import NewReply, Settled, ToolRound
+from bot.store.replies import Settled
 from bot.store.tables import MessageKind
 from bot.tasks import Tasks
 from bot.turn import Turn
@@ -83,6 +85,7 @@ class TurnRunner:
     agent: Agent
     greeter: Greeter
     keeper: Keeper
+    hooks: HookCalls
     db: Database
     adapters: Mapping[str, Adapter]
     catalogue: Catalogue
@@ -103,6 +106,7 @@ class TurnRunner:
             stream = await self._open_reply(progress, request)
         except Exception as error:
             log.error("turn.not_opened", session=request.session_id, exc_info=error)
+            await self.hooks.on_error(Place.TURN, request.channel, error)
             await self._tell_unopened(request)
             return
         try:
@@ -119,12 +123,12 @@ class TurnRunner:
             await self._end_interrupted(progress, stream, interrupted.why)
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
-            progress.answer.fail(error.kind)
             await self._fail(progress, stream, error.kind)
+            await self.hooks.on_error(Place.MODEL, turn.session.channel, error)
         except Exception as error:
             log.error("turn.broken", session=turn.session.channel.session_key, exc_info=error)
-            progress.answer.fail(ModelError.kind)
             await self._fail(progress, stream, ModelError.kind)
+            await self.hooks.on_error(Place.TURN, turn.session.channel, error)
         else:
             await self._finish(progress, stream, prompt)
 
@@ -135,7 +139,7 @@ class TurnRunner:
         may_be_seen = await stream.discard()
         reply_id = await progress.reply_id()
         taken_back = None if may_be_seen else reply_id
-        await self.db.run(_store_unshown, None, taken_back, progress.take_calls(), self.now())
+        await self.db.run(store_unshown, None, taken_back, progress.take_calls(), self.now())
 
     async def turn_away(self, request: TurnRequest) -> None:
         """Take back the sign that an answer to a command is coming (D10)."""
@@ -170,7 +174,7 @@ class TurnRunner:
             await progress.control.demand_wanted()
             if not progress.is_begun:
                 # A task of its own: whoever is cancelled meanwhile, the row gets there, and everybody can wait for it.
-                new = _new_reply(progress.turn, progress.kind)
+                new = new_reply(progress.turn, progress.kind)
                 progress.begun = self.tasks.spawn("begin reply", self.db.run(replies.begin_reply, new, self.now()))
             assert progress.begun is not None
             await asyncio.shield(progress.begun)
@@ -202,18 +206,19 @@ class TurnRunner:
                 turn = progress.turn = await self._reopened(progress)
                 prompt = await self.builder.build(turn, factor=factor, tools=tools)
         self.meter.note(turn, prompt.usage)
+        show = _wait if self.hooks.holds_replies else stream.update
         try:
-            last = await self.agent.answer(turn, prompt, progress.answer, stream.update)
+            last = await self.agent.answer(turn, prompt, progress.answer, show)
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             progress.is_retry = True
             progress.answer.fail(error.kind)
             is_lesson = bool(error.given) and not turn.images and not progress.answer.exchanges
             if error.given and is_lesson:
-                self.tokens.learn(turn.model, prompt.counted, error.given)
+                self.tokens.learn(turn.model, progress.answer.calls[-1].counted, error.given)
             budget, factor = _smaller_budget(progress, error), self.tokens.factor(turn.model)
             prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
-            last = await self.agent.answer(turn, prompt, progress.answer, stream.update)
+            last = await self.agent.answer(turn, prompt, progress.answer, show)
             if is_lesson:
                 return prompt  # the next one fits by what was learned, and need not be as short as this
         self.opener.remember(turn, last)
@@ -225,7 +230,8 @@ class TurnRunner:
         return turn if turn and turn.conversation_id == progress.turn.conversation_id else progress.turn
 
     async def _finish(self, progress: _Progress, stream: ReplyStream, prompt: Prompt) -> None:
-        self._learn(progress, prompt)
+        self._learn(progress)
+        progress.answer.text = await self.hooks.before_reply(progress.turn, progress.answer.text)
         if not progress.answer.text.strip():
             await self._fail(progress, stream, _EMPTY.get(progress.answer.finish, "empty"))
             return
@@ -240,25 +246,26 @@ class TurnRunner:
         turn, text = progress.turn, progress.answer.text
         return stopped(text) if turn.asker.is_bot else unfinished(text, self._text("answer-unfinished", turn))
 
-    def _learn(self, progress: _Progress, prompt: Prompt) -> None:
+    def _learn(self, progress: _Progress) -> None:
         """Correct the model's token factor by what the server counted."""
-        first = progress.answer.completions[0] if progress.answer.completions else None
-        if first is None or first.usage is None or progress.turn.images or progress.is_retry:
+        first, model = progress.answer.calls[0], progress.turn.model
+        if first.completion is None or first.completion.usage is None or progress.turn.images or progress.is_retry:
             return
-        model = progress.turn.model
-        if was_prompt_cut(estimated_tokens=prompt.tokens, input_tokens=first.usage.input_tokens):
+        estimated, counted = first.usage.used - first.usage.max_tokens, first.completion.usage.input_tokens
+        if was_prompt_cut(estimated_tokens=estimated, input_tokens=counted):
             log.warning(
                 "model.prompt_truncated",
                 model=model,
-                estimated=prompt.tokens,
-                counted=first.usage.input_tokens,
+                estimated=estimated,
+                counted=counted,
                 remedy="raise the server's context length, or set the provider's CONTEXT_WINDOW to it",
             )
             return
-        self.tokens.learn(model, prompt.counted, first.usage.input_tokens)
+        self.tokens.learn(model, first.counted, counted)
 
     async def _fail(self, progress: _Progress, stream: ReplyStream, kind: str) -> None:
         """Tell people that there is no answer; what was shown before stays, marked as cut."""
+        progress.answer.fail(kind)
         if not progress.is_begun:
             progress.kind = MessageKind.NOTICE
         parts: tuple[SentPart, ...] = ()
@@ -276,26 +283,19 @@ class TurnRunner:
         await stream.discard()
         # After these nobody waits for this burst any more; it must not be answered after a restart.
         is_closed = why in (Interruption.STOP, Interruption.RESET)
-        closed = _new_reply(progress.turn, MessageKind.NOTICE) if is_closed else None
-        await self.db.run(_store_unshown, closed, None, progress.take_calls(), self.now())
+        closed = new_reply(progress.turn, MessageKind.NOTICE) if is_closed else None
+        await self.db.run(store_unshown, closed, None, progress.take_calls(), self.now())
 
     async def _settle(self, progress: _Progress, parts: tuple[SentPart, ...], *, cut: bool = False) -> None:
         progress.control.is_settling = True
         text = progress.answer.text if progress.kind is MessageKind.REPLY else ""
-        rounds = tuple(self._tool_round(exchange) for exchange in progress.answer.exchanges)
+        rounds = tuple(tool_round(exchange, self.count) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
-        new = _new_reply(progress.turn, progress.kind)
+        new = new_reply(progress.turn, progress.kind)
         reply_id = await progress.reply_id()
-        await self.db.run(_store_settled, reply_id, new, settled, progress.take_calls(), self.now())
-
-    def _tool_round(self, exchange: ToolExchange) -> ToolRound:
-        pairs = tuple(zip(exchange.calls, exchange.results, strict=True))
-        return ToolRound(
-            calls=exchange.calls,
-            results=tuple((call.id, call.name, result) for call, result in pairs),
-            call_tokens=sum(self.count(call.name + call.arguments) for call in exchange.calls),
-            result_tokens=tuple(self.count(result) for result in exchange.results),
-        )
+        await self.db.run(store_settled, reply_id, new, settled, progress.take_calls(), self.now())
+        if text:
+            await self.hooks.after_turn(progress.turn, Answered(text=text, is_cut=cut, parts=parts))
 
     def _text(self, message_id: str, turn: Turn) -> str:
         language = turn.settings.values.language
@@ -310,35 +310,8 @@ def _smaller_budget(progress: _Progress, error: ContextTooLong) -> int:
     return int(room * RETRY_BUDGET_RATIO)
 
 
+async def _wait(_text: str) -> None:
+    """Show nothing of an answer that is not whole yet."""
+
+
 _EMPTY = {Finish.FILTERED: "filtered", Finish.LENGTH: "length"}
-
-
-def _new_reply(turn: Turn, kind: MessageKind) -> NewReply:
-    return NewReply(
-        session=turn.session,
-        conversation_id=turn.conversation_id,
-        persona_id=turn.persona_id,
-        persona_name=turn.persona_name,
-        position=turn.position,
-        burst=turn.burst,
-        kind=kind,
-    )
-
-
-def _store_settled(
-    tx: Tx, reply_id: int | None, new: NewReply, settled: Settled, calls: list[CallRecord], now: datetime
-) -> None:
-    if reply_id is None:
-        reply_id = replies.begin_reply(tx, new, now)
-    replies.settle_reply(tx, reply_id, settled, now)
-    ledger.record_calls(tx, calls, now)
-
-
-def _store_unshown(
-    tx: Tx, closed: NewReply | None, taken_back: int | None, calls: list[CallRecord], now: datetime
-) -> None:
-    if closed is not None:
-        replies.close_burst(tx, closed, now)
-    if taken_back is not None:
-        replies.take_back(tx, taken_back)
-    ledger.record_calls(tx, calls, now)

@@ -29,7 +29,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.guard", "bot.hook_calls", "bot.outgoing"),
     ("bot.personas.imported", "bot.gate", "bot.quota", "bot.reposts", "bot.prompt", "bot.greeting"),
     ("bot.tools",),
-    ("bot.agent", "bot.memory", "bot.accounting"),
+    ("bot.agent", "bot.memory", "bot.accounting", "bot.settling"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge"),
     ("bot.commands",),
     ("bot.pipeline", "bot.runner", "bot.introduction", "bot.judging"),

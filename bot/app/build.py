@@ -226,9 +226,10 @@ def _build_runner(
     return TurnRunner(
         opener=opener,
         builder=builder,
-        agent=Agent(models.model, tools, builder=builder, max_steps=core.settings.max_tool_steps),
+        agent=Agent(models.model, tools, builder=builder, max_steps=core.settings.max_tool_steps, hooks=core.hooks),
         greeter=greeter,
         keeper=keeper,
+        hooks=core.hooks,
         db=core.db,
         adapters=core.platforms,
         catalogue=core.catalogue,

@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import structlog
 
+from bot.hooks import ModelInput
 from bot.llm.model import ModelError, ModelMessage, Role, ToolSpec
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS, SEPARATOR, Costs, Frame, Injected
 from bot.prompt.messages import ToolExchange, is_running, message_of, rows_of, thoughts_of, with_tail
+from bot.prompt.meter import log_counts
 from bot.prompt.prefix import sent_of
 from bot.prompt.pruning import Fitted, fit
+from bot.prompt.rewriting import Whole, as_made, rewritten, whole_of
 from bot.prompt.sections import Hold, Section, Slot
 from bot.prompt.shortening import cap
 from bot.prompt.usage import PrefixBreak, PromptUsage, counted_parts, scaled
@@ -55,6 +58,8 @@ class Basis:
     tools: tuple[ToolSpec, ...]
     tool_tokens: int
     frame: Frame
+    verbatim: Mapping[int, ModelMessage] = field(default_factory=dict)
+    """The messages that rows stand for which hooks made, by the rows' ids."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -135,6 +140,46 @@ class PromptBuilder:
         )
         return replace(next_prompt, usage=usage, sent=replace(next_prompt.sent, baseline=prompt.usage.baseline))
 
+    def input_of(self, prompt: Prompt, exchanges: Sequence[ToolExchange]) -> ModelInput:
+        """What a prompt and the turn's tool rounds would be with nothing left out, for hooks."""
+        return ModelInput(messages=self._whole(prompt.basis, exchanges).messages, tools=prompt.basis.tools)
+
+    def rewrite(self, prompt: Prompt, exchanges: Sequence[ToolExchange], wanted: ModelInput) -> Prompt:
+        """The prompt with what hooks want in place of `input_of` it, fitted like any other."""
+        basis, tool_tokens = prompt.basis, self._tool_tokens(wanted.tools)
+        new = rewritten(
+            self._whole(basis, exchanges),
+            basis.written,
+            replace(basis.turn, cuts=prompt.cuts),
+            wanted.messages,
+            self._count,
+        )
+        frame = self._frame(new.written, tool_tokens, basis.frame.room + basis.frame.firm, basis.frame.factor)
+        made = self._assemble(
+            replace(
+                basis,
+                written=new.written,
+                tools=wanted.tools,
+                tool_tokens=tool_tokens,
+                frame=replace(frame, room=max(frame.room, SMALLEST_ROOM)),
+                verbatim=new.verbatim,
+            ),
+            new.turn,
+            exchanges,
+        )
+        # What goes of these rows says nothing about those of the next turn, and may change what is sent at any place.
+        cuts = replace(made.cuts, start=prompt.cuts.start, gap=prompt.cuts.gap)
+        why = made.usage.prefix_break and PrefixBreak.HOOK
+        return replace(
+            made,
+            cuts=cuts,
+            usage=replace(made.usage, prefix_break=why),
+            sent=replace(made.sent, burst=basis.turn.burst, cuts=cuts),
+        )
+
+    def _whole(self, basis: Basis, exchanges: Sequence[ToolExchange]) -> Whole:
+        return whole_of(basis.turn, basis.written, exchanges, self._count)
+
     def cap_result(self, prompt: Prompt, text: str) -> str:
         """What a tool said, within its part of the window (K02, K05)."""
         basis = prompt.basis
@@ -145,7 +190,7 @@ class PromptBuilder:
         frame, factor = basis.frame, basis.frame.factor
         fitted = _with_starter(turn, fit(turn, frame, self._count), self._starter_tokens(turn))
         texts = tuple(_as_they_go(basis, fitted))
-        system, history, running = _written(turn, fitted, texts, exchanges)
+        system, history, running = _written(turn, fitted, texts, exchanges, basis.verbatim)
         tail = (text for section, text in texts if section.slot is Slot.TAIL)
         stable = {section.name: text for section, text in texts if section.slot is Slot.STABLE}
         sent, prefix_break = sent_of(replace(turn, cuts=fitted.cuts), (*system, *history), basis.tools, stable)
@@ -153,7 +198,7 @@ class PromptBuilder:
         usage = _with_baseline(turn, _usage(turn, fitted, scaled(parts, factor), prefix_break))
         counted = sum(parts.values())
         around = frame.firm + frame.examples + sum(section.tokens for section in frame.injected)
-        _log_counts(turn, fitted, basis, counted)
+        log_counts(turn, fitted, frame, counted=counted, tools=basis.tool_tokens)
         return Prompt(
             messages=(*system, *with_tail(history, SEPARATOR.join(filter(None, (*tail, fitted.note)))), *running),
             counted=counted,
@@ -248,15 +293,22 @@ _Messages = Sequence[ModelMessage]
 
 
 def _written(
-    turn: Turn, fitted: Fitted, texts: Sequence[tuple[Section, str]], exchanges: Sequence[ToolExchange]
+    turn: Turn,
+    fitted: Fitted,
+    texts: Sequence[tuple[Section, str]],
+    exchanges: Sequence[ToolExchange],
+    verbatim: Mapping[int, ModelMessage],
 ) -> tuple[_Messages, _Messages, _Messages]:
     """The system message where there is one, the history up to what is answered, and the turn's own tool rounds."""
     stable = SEPARATOR.join(text for section, text in texts if section.slot is Slot.STABLE)
     system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
     thoughts = thoughts_of(exchanges)
     rows = [row for unit in fitted.units for row in unit]
-    history = [message_of(row, turn, fitted.images, thoughts) for row in rows]
-    asked = len(rows) - sum(map(is_running, rows))
+    history = [
+        as_made(row, verbatim[row.id]) if row.id in verbatim else message_of(row, turn, fitted.images, thoughts)
+        for row in rows
+    ]
+    asked = next((at for at, row in enumerate(rows) if is_running(row)), len(rows))
     return system, history[:asked], history[asked:]
 
 
@@ -284,32 +336,3 @@ def _break_within(before: Prompt, now: Prompt) -> PrefixBreak | None:
         return PrefixBreak.TOOLS
     is_same = now.messages[: len(before.messages)] == before.messages
     return None if is_same else PrefixBreak.PRUNING
-
-
-def _log_counts(turn: Turn, fitted: Fitted, basis: Basis, counted: int) -> None:
-    """What `DEBUG_LOGGING` shows of a prompt: tokens as we count them, and what went; never what anybody said."""
-    session = turn.session.channel.session_key
-    images = len(fitted.cuts.images)
-    log.debug(
-        "prompt.built",
-        session=session,
-        model=turn.model,
-        factor=round(basis.frame.factor, 3),
-        sections=counted - basis.tool_tokens - fitted.tokens,
-        tools=basis.tool_tokens,
-        history=fitted.tokens,
-        room=basis.frame.room,
-        messages=sum(map(len, fitted.units)),
-        images=images,
-    )
-    shortened = sorted(fitted.cuts.shortened.keys() - turn.cuts.shortened.keys())
-    if fitted.dropped or shortened or fitted.stages or images < len(turn.images):
-        log.debug(
-            "prompt.pruned",
-            session=session,
-            stages=fitted.stages,
-            dropped=fitted.dropped,
-            start=fitted.cuts.start,
-            shortened=shortened,
-            images_left_out=len(turn.images) - images,
-        )

@@ -1,9 +1,13 @@
-"""Tells the log how full conversations are: at their first turn, when that changes much, and now and then."""
+"""Tells the log how full conversations are: at their first turn, when that changes much, and now and then. To those who
+look for faults it tells what each prompt is made of.
+"""
 
 from __future__ import annotations
 
 import structlog
 
+from bot.prompt.draft import Frame
+from bot.prompt.pruning import Fitted
 from bot.prompt.usage import Bucket, PromptUsage
 from bot.turn import Turn
 
@@ -36,3 +40,32 @@ class Meter:
                 percent=round(usage.ratio * 100),
                 parts=dict(usage.parts),
             )
+
+
+def log_counts(turn: Turn, fitted: Fitted, frame: Frame, *, counted: int, tools: int) -> None:
+    """What `DEBUG_LOGGING` shows of a prompt: tokens as we count them, and what went; never what anybody said."""
+    session = turn.session.channel.session_key
+    images = len(fitted.cuts.images)
+    log.debug(
+        "prompt.built",
+        session=session,
+        model=turn.model,
+        factor=round(frame.factor, 3),
+        sections=counted - tools - fitted.tokens,
+        tools=tools,
+        history=fitted.tokens,
+        room=frame.room,
+        messages=sum(map(len, fitted.units)),
+        images=images,
+    )
+    shortened = sorted(fitted.cuts.shortened.keys() - turn.cuts.shortened.keys())
+    if fitted.dropped or shortened or fitted.stages or images < len(turn.images):
+        log.debug(
+            "prompt.pruned",
+            session=session,
+            stages=fitted.stages,
+            dropped=fitted.dropped,
+            start=fitted.cuts.start,
+            shortened=shortened,
+            images_left_out=len(turn.images) - images,
+        )

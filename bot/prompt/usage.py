@@ -61,6 +61,8 @@ class PrefixBreak(StrEnum):
     PRUNING = "pruning"
     SECTION = "section"
     """An extension's stable section wrote something else."""
+    HOOK = "hook"
+    """An extension's `before_model` wrote something else."""
     UNKNOWN = "unknown"
     """None of the allowed ones: a fault of ours."""
 

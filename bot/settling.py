@@ -1,0 +1,59 @@
+"""Stores how a turn ended: its reply with the tool rounds, and what the calls cost, in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from bot.prompt.messages import ToolExchange
+from bot.store import ledger, replies
+from bot.store.database import Tx
+from bot.store.ledger import CallRecord
+from bot.store.replies import NewReply, Settled, ToolRound
+from bot.store.tables import MessageKind
+from bot.turn import Turn
+
+
+def new_reply(turn: Turn, kind: MessageKind) -> NewReply:
+    """The reply of a turn, before anything of it is known."""
+    return NewReply(
+        session=turn.session,
+        conversation_id=turn.conversation_id,
+        persona_id=turn.persona_id,
+        persona_name=turn.persona_name,
+        position=turn.position,
+        burst=turn.burst,
+        kind=kind,
+    )
+
+
+def tool_round(exchange: ToolExchange, count: Callable[[str], int]) -> ToolRound:
+    """A round of tools as it is kept."""
+    pairs = tuple(zip(exchange.calls, exchange.results, strict=True))
+    return ToolRound(
+        calls=exchange.calls,
+        results=tuple((call.id, call.name, result) for call, result in pairs),
+        call_tokens=sum(count(call.name + call.arguments) for call in exchange.calls),
+        result_tokens=tuple(count(result) for result in exchange.results),
+    )
+
+
+def store_settled(
+    tx: Tx, reply_id: int | None, new: NewReply, settled: Settled, calls: list[CallRecord], now: datetime
+) -> None:
+    """What was said, in the reply's row or, where nothing was shown before, in a new one."""
+    if reply_id is None:
+        reply_id = replies.begin_reply(tx, new, now)
+    replies.settle_reply(tx, reply_id, settled, now)
+    ledger.record_calls(tx, calls, now)
+
+
+def store_unshown(
+    tx: Tx, closed: NewReply | None, taken_back: int | None, calls: list[CallRecord], now: datetime
+) -> None:
+    """Nothing was shown: a burst is closed that nobody waits for, or a reply is taken back that somebody does."""
+    if closed is not None:
+        replies.close_burst(tx, closed, now)
+    if taken_back is not None:
+        replies.take_back(tx, taken_back)
+    ledger.record_calls(tx, calls, now)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable
 
 import pytest
 
@@ -13,10 +12,10 @@ from bot.personas.formats import read_file
 from tests.nasty_cards import CORPUS, Nasty, Reads, Refused
 
 
-def nasty(row: str) -> Callable[[Callable[[Nasty], None]], pytest.MarkDecorator]:
+def nasty(row: str) -> pytest.MarkDecorator:
     """Run a test with every nasty card of a row of the case list."""
     cards = [pytest.param(card, id=card.oddity) for card in CORPUS if card.row == row]
-    return pytest.mark.parametrize("card", cards)  # type: ignore[return-value]
+    return pytest.mark.parametrize("card", cards)
 
 
 def judge(card: Nasty) -> None:

@@ -1,7 +1,9 @@
-"""`familiar persona`: look at the shipped cards and check cards by hand. Needs no settings, database or model."""
+"""`familiar persona`: look at cards, shipped or in files, and check them. Needs no settings, database or model."""
 
 from __future__ import annotations
 
+import json
+import os.path
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,7 +12,7 @@ import typer
 
 from bot.chat import Finding, Severity
 from bot.cli.inert import inert, plain
-from bot.personas.card import CARD_FIELDS, CardError
+from bot.personas.card import CARD_FIELDS, CardError, PersonaCard
 from bot.personas.library import (
     CARD_FILES,
     SHIPPED_FOLDER,
@@ -53,31 +55,52 @@ def list_personas() -> None:
 
 
 @app.command("show")
-def show_persona(name: Annotated[str, typer.Argument(help="Id or name of a persona.")]) -> None:
+def show_persona(name: Annotated[str, typer.Argument(help="Id or name of a persona, or a card file.")]) -> None:
     """Show a persona's whole card."""
     library = PersonaLibrary()
     match library.find(name):
         case Persona() as persona:
-            _show_card(persona)
+            _show_card(persona.card, f"{persona.id}  {persona.source_path}")
         case Ambiguous(matches=matches):
             ids = ", ".join(persona.id for persona in matches)
             raise typer.BadParameter(inert(f"Several personas are called “{name}”; say which by its id: {ids}."))
+        case None if os.path.isfile(name):  # unlike Path.is_file, takes any name
+            _show_file(Path(name))
         case None:
             near = ", ".join(library.near(name))
             hint = f"Did you mean {near}?" if near else "`familiar persona list` shows all."
             raise typer.BadParameter(inert(f"There is no persona “{name}”. {hint}"))
 
 
-def _show_card(persona: Persona) -> None:
+def _show_file(path: Path) -> None:
+    try:
+        found = load_card(path)
+    except CardError as error:
+        _tell(_console(), [fault(str(path), error)])
+        raise typer.Exit(1) from error
+    files = ", ".join(asset.path for asset in found.assets) or "none"
+    picture = "no" if found.picture is None else f"{len(found.picture):,} bytes"
+    _show_card(found.card, f"{path}  {found.container}, picture: {picture}, other files: {files}")
+    _tell(_console(), (warning(str(path), told) for told in found.warnings))
+
+
+def _show_card(card: PersonaCard, origin: str) -> None:
     console = _console()
-    console.print(
-        f"[bold]{plain(persona.name)}[/bold]  {plain(persona.id)}  [dim]{plain(str(persona.source_path))}[/dim]"
-    )
+    console.print(f"[bold]{plain(card.spoken_name)}[/bold]  [dim]{plain(origin)}[/dim]", highlight=False)
     for field in CARD_FIELDS:
-        value = getattr(persona.card, field)
-        text = "\n".join(map(str, value)) if isinstance(value, tuple) else str(value)
-        if value:
-            console.print(f"\n[bold]{field.replace('_', ' ')}[/bold]\n{plain(text)}", highlight=False)
+        if value := getattr(card, field):
+            name = field.replace("_", " ")
+            console.print(f"\n[bold]{name}[/bold]\n{plain(_as_text(value))}", highlight=False)
+
+
+def _as_text(value: object) -> str:
+    match value:
+        case str():
+            return value
+        case tuple():
+            return "\n".join(map(_as_text, value))
+        case _:
+            return json.dumps(value, ensure_ascii=False, indent=2)
 
 
 @app.command("validate")

@@ -169,7 +169,7 @@ def test_two_cards_in_one_folder_or_one_id_in_two_folders_are_faults(tmp_path: P
     (tmp_path / "more" / "sol" / "card.yaml").write_text("name: Other\ndescription: x", encoding="utf-8")
     library = PersonaLibrary([tmp_path, tmp_path / "more"])
     assert ids(library.personas) == ["sol"]
-    assert library.personas[0].source_path.parent == sol
+    assert library.personas[0].source_path == sol / "card.json"
     assert [Path(finding.subject).name for finding in library.findings] == ["luna", "more", "sol"]
 
 

@@ -92,7 +92,7 @@ class CommandCompleter(Completer):
     def _flags(self, spec: CommandSpec, standing: _Standing, typed: str) -> Iterator[Completion]:
         """Flags that are not given yet, their long forms when two dashes are typed."""
         locale = self._author.locale
-        for option in spec.options:
+        for option in spec.typed:
             names = dict.fromkeys((option.name, *self._menu.names.of_option(option.name, locale)[:1]))
             flags = (
                 *((option.flag,) if option.flag else ()),
@@ -136,11 +136,11 @@ def _cut_last_word(line: str) -> tuple[str, str]:
 def _read(spec: CommandSpec, words: Sequence[Word], names: CommandNames) -> _Standing:
     """The options that words give. A flag takes the word after it; an option for the rest takes all up to a flag."""
     given: dict[str, str] = {}
-    positionals = [option for option in spec.options if option.flag is None]
+    positionals = [option for option in spec.typed if option.flag is None]
     taking: OptionSpec | None = None
     since: int | None = None
     for word in words:
-        flagged = None if word.is_quoted else names.find_flag(word.text, spec.options)
+        flagged = None if word.is_quoted else names.find_flag(word.text, spec.typed)
         if flagged:
             is_switch = flagged.kind is OptionKind.SWITCH
             given |= {flagged.name: "true"} if is_switch else {}

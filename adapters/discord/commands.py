@@ -16,6 +16,7 @@ import discord
 import structlog
 
 from adapters.discord.options import DiscordOptions
+from adapters.incoming import inert
 from bot.chat import CommandMenu, CommandSpec, OptionKind, OptionSpec
 
 log = structlog.get_logger(__name__)
@@ -32,9 +33,9 @@ GUILDS_TO_CLEAR = 50
 LONGEST_PAUSE_SECONDS = 300.0
 """Between two attempts to register; the pauses double up to this."""
 
-SUBCOMMAND, GROUP, STRING, INTEGER, BOOLEAN = 1, 2, 3, 4, 5
+SUBCOMMAND, GROUP, STRING, INTEGER, BOOLEAN, ATTACHMENT = 1, 2, 3, 4, 5, 11
 """Discord's types of command option."""
-TYPES = {OptionKind.INTEGER: INTEGER, OptionKind.SWITCH: BOOLEAN}
+TYPES = {OptionKind.INTEGER: INTEGER, OptionKind.SWITCH: BOOLEAN, OptionKind.FILE: ATTACHMENT}
 """Those of our kinds that are no text."""
 IN_GUILDS, IN_BOT_DM = 0, 1
 """Discord's contexts; a DM between two people, where we cannot read, is not among them."""
@@ -47,6 +48,8 @@ class Call:
     path: tuple[str, ...]
     options: dict[str, str]
     typing: str = ""
+    files: tuple[Mapping[str, Any], ...] = ()
+    """Attachments, as Discord tells them."""
 
     @property
     def text(self) -> str:
@@ -60,9 +63,14 @@ def read_call(data: Mapping[str, Any]) -> Call:
     while options and options[0]["type"] in (SUBCOMMAND, GROUP):
         path.append(str(options[0]["name"]))
         options = options[0].get("options") or []
+    uploaded = (data.get("resolved") or {}).get("attachments") or {}
+    files = {option["name"]: uploaded.get(option["value"]) for option in options if option["type"] == ATTACHMENT}
+    given = {str(option["name"]): str(option["value"]) for option in options if option["name"] not in files}
+    sent = {name: file for name, file in files.items() if file is not None}
     return Call(
         path=tuple(path),
-        options={str(option["name"]): str(option["value"]) for option in options},
+        options=given | {name: inert(str(file["filename"])) for name, file in sent.items()},
+        files=tuple(sent.values()),
         typing=next((str(option["name"]) for option in options if option.get("focused")), ""),
     )
 

@@ -8,20 +8,27 @@ from __future__ import annotations
 import asyncio
 import codecs
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Any
 
 import aiohttp
 import discord
 import structlog
 
-from adapters.discord.inbound import noted
+from adapters.discord.inbound import files_of, noted, replied_to
 from adapters.discord.options import DiscordOptions
-from adapters.incoming import image_type, inert
+from adapters.incoming import image_type, inert, size_in_words
 from bot.chat import Attachment, AttachmentKind
+from bot.errors import UserError
 
 log = structlog.get_logger(__name__)
 
 CHUNK_BYTES = 64 << 10
+QUOTED = "of the message replied to"
+"""The note of a file that came with the quoted message."""
 AT_ONCE = 0.0
 """A moment of the event loop's clock that has passed."""
 
@@ -54,6 +61,41 @@ class Files:
             read.append(attachment)
         return tuple(read)
 
+    def offer(self, message: discord.Message) -> tuple[Attachment, ...]:
+        """The files of a command, to be fetched if it asks for them: its own, else those of the message replied to."""
+        if own := files_of(message):
+            return tuple(self._offered(noted(file), file.url) for file in own)
+        replied = replied_to(message)
+        quoted = [] if replied is None else files_of(replied)
+        return tuple(replace(self._offered(noted(file, QUOTED), file.url), quoted=True) for file in quoted)
+
+    def offer_uploaded(self, raw: Mapping[str, Any]) -> Attachment:
+        """The same of a file in the options of a command, as Discord tells it."""
+        name, size = inert(str(raw["filename"])), int(raw["size"])
+        file = Attachment(
+            kind=AttachmentKind.OTHER,
+            name=name,
+            media_type=str(raw.get("content_type") or UNKNOWN_TYPE),
+            size=size,
+            note=f"file, {size_in_words(size)}",
+        )
+        return self._offered(file, str(raw["url"]))
+
+    def _offered(self, file: Attachment, url: str) -> Attachment:
+        return replace(file, fetch=partial(self._fetch_whole, url))
+
+    async def _fetch_whole(self, url: str, limit: int) -> bytes:
+        deadline = asyncio.get_running_loop().time() + self._options.download_seconds
+        try:
+            async with self._until(deadline):
+                data = await self._fetch(url, limit + 1)
+        except (aiohttp.ClientError, OSError) as error:  # a time-out is an OSError
+            log.warning("discord.file_failed", error=type(error).__name__)
+            raise UserError("file-not-fetched") from None
+        if len(data) > limit:
+            raise UserError("file-too-large", limit=size_in_words(limit))
+        return data
+
     def stop(self) -> None:
         """End every download, so that the messages can be delivered without."""
         self._is_stopped = True
@@ -66,10 +108,8 @@ class Files:
             await self._session.close()
 
     async def _read(self, file: discord.Attachment, room: int, deadline: float) -> Attachment:
-        timeout = asyncio.timeout_at(AT_ONCE if self._is_stopped else deadline)
         try:
-            async with timeout:
-                self._reading.add(timeout)
+            async with self._until(deadline):
                 if _media_type(file) in IMAGE_TYPES:
                     return await self._read_image(file, min(room, self._options.image_bytes))
                 if _media_type(file) == UNKNOWN_TYPE or TEXT_TYPE.fullmatch(_media_type(file)):
@@ -77,9 +117,22 @@ class Files:
         except (aiohttp.ClientError, OSError) as error:  # a time-out is an OSError
             log.warning("discord.file_failed", error=type(error).__name__, size=file.size)
             return noted(file, "could not be fetched")
+        return noted(file)
+
+    @asynccontextmanager
+    async def _until(self, deadline: float) -> AsyncIterator[None]:
+        """Time for a download, which ends when we stop.
+
+        Raises:
+            TimeoutError: it is over.
+        """
+        timeout = asyncio.timeout_at(AT_ONCE if self._is_stopped else deadline)
+        try:
+            async with timeout:
+                self._reading.add(timeout)
+                yield
         finally:
             self._reading.discard(timeout)
-        return noted(file)
 
     async def _read_image(self, file: discord.Attachment, limit: int) -> Attachment:
         if file.size > limit:

@@ -61,7 +61,7 @@ class Hearing:
         self._wants_files = wants_files
         self._rights = rights
         self._lanes = Lanes(spawn)
-        self._interactions = Interactions(menu, self._hand_on)
+        self._interactions = Interactions(menu, files, self._hand_on)
         self._deliver: Deliver | None = None
         self._known_threads: OrderedDict[int, None] = OrderedDict()
 
@@ -116,6 +116,8 @@ class Hearing:
         inbound = to_inbound(message, self._me)
         if inbound and inbound.attachments and self._wants_files(inbound):
             inbound = replace(inbound, attachments=await self._files.read(files_of(message)))
+        elif inbound and inbound.text.startswith("/"):
+            inbound = replace(inbound, attachments=self._files.offer(message))
         if inbound:
             await deliver(inbound)
 

@@ -110,7 +110,7 @@ def to_delete(channel: ChannelRef, message_id: int) -> Inbound:
 
 def is_addressed(message: discord.Message, me: Me) -> bool:
     """Whether the message speaks to us: in a DM, by our mention, or as a reply to us. `@everyone` does not (D25)."""
-    target = _replied_to(message)
+    target = replied_to(message)
     return message.guild is None or mentions_me(message, me) or (target is not None and me.wrote(target))
 
 
@@ -181,7 +181,7 @@ def author_of(user: discord.User | discord.Member, *, is_bot: bool = False, loca
 
 def quote_of(message: discord.Message, me: Me) -> Quote | None:
     """What the message replies to, if Discord sent it along; a deleted message is not there to be quoted."""
-    target = _replied_to(message)
+    target = replied_to(message)
     return to_quote(target, me) if target else None
 
 
@@ -218,7 +218,8 @@ def noted(file: discord.Attachment, problem: str = "") -> Attachment:
     )
 
 
-def _replied_to(message: discord.Message) -> discord.Message | None:
+def replied_to(message: discord.Message) -> discord.Message | None:
+    """The message that a message replies to, if Discord sent it along."""
     if message.type is not discord.MessageType.reply or message.reference is None:
         return None
     target = message.reference.resolved

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, cast
 
 import aiohttp
@@ -15,6 +16,7 @@ import structlog
 from discord.app_commands import Choice
 
 from adapters.discord.commands import CHOICE_LENGTH, CHOICES, read_call
+from adapters.discord.files import Files
 from adapters.discord.inbound import author_of, channel_ref
 from adapters.discord.outbound import InteractionHandle
 from adapters.discord.parts import BUTTON_PREFIX
@@ -32,8 +34,9 @@ Submit = Callable[[int, Inbound], None]
 class Interactions:
     """Takes interactions one by one. Buttons need no registry: each carries its command."""
 
-    def __init__(self, menu: CommandMenu, submit: Submit) -> None:
+    def __init__(self, menu: CommandMenu, files: Files, submit: Submit) -> None:
         self._menu = menu
+        self._files = files
         self._submit = submit
         self._ephemeral = {spec.path: spec.ephemeral for spec in menu.specs}
 
@@ -55,14 +58,16 @@ class Interactions:
         ephemeral = self._ephemeral.get(call.path, True)
         if await _deferred(interaction, ephemeral=ephemeral, thinking=True):
             command = CommandCall(path=call.path, options=call.options)
-            self._hand_on(interaction, channel, InboundKind.COMMAND, call.text, command=command, ephemeral=ephemeral)
+            inbound = _inbound(interaction, channel, InboundKind.COMMAND, call.text, ephemeral=ephemeral)
+            files = tuple(map(self._files.offer_uploaded, call.files))
+            self._hand_on(interaction, replace(inbound, command=command, attachments=files))
 
     async def _press(self, interaction: discord.Interaction, channel: ChannelRef) -> None:
         custom_id = str(_data(interaction).get("custom_id", ""))
         if custom_id.startswith(BUTTON_PREFIX) and await _deferred(interaction):
             ephemeral = interaction.message is not None and interaction.message.flags.ephemeral
             command = custom_id.removeprefix(BUTTON_PREFIX)
-            self._hand_on(interaction, channel, InboundKind.BUTTON, command, ephemeral=ephemeral)
+            self._hand_on(interaction, _inbound(interaction, channel, InboundKind.BUTTON, command, ephemeral=ephemeral))
 
     async def _complete(self, interaction: discord.Interaction, channel: ChannelRef) -> None:
         call = read_call(_data(interaction))
@@ -86,27 +91,22 @@ class Interactions:
         except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
             log.debug("discord.completion_failed", error=repr(error))
 
-    def _hand_on(
-        self,
-        interaction: discord.Interaction,
-        channel: ChannelRef,
-        kind: InboundKind,
-        text: str,
-        *,
-        command: CommandCall | None = None,
-        ephemeral: bool,
-    ) -> None:
-        inbound = Inbound(
-            kind=kind,
-            channel=channel,
-            message_id=str(interaction.id),
-            author=_author(interaction),
-            sent_at=interaction.created_at,
-            text=text,
-            command=command,
-            reply_handle=InteractionHandle(interaction, ephemeral=ephemeral),
-        )
+    def _hand_on(self, interaction: discord.Interaction, inbound: Inbound) -> None:
         self._submit(interaction.channel_id or 0, inbound)
+
+
+def _inbound(
+    interaction: discord.Interaction, channel: ChannelRef, kind: InboundKind, text: str, *, ephemeral: bool
+) -> Inbound:
+    return Inbound(
+        kind=kind,
+        channel=channel,
+        message_id=str(interaction.id),
+        author=_author(interaction),
+        sent_at=interaction.created_at,
+        text=text,
+        reply_handle=InteractionHandle(interaction, ephemeral=ephemeral),
+    )
 
 
 async def _deferred(interaction: discord.Interaction, *, ephemeral: bool = False, thinking: bool = False) -> bool:

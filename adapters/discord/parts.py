@@ -58,7 +58,7 @@ def edited(part: Part) -> dict[str, Any]:
 
 def _files(part: Part) -> list[discord.File]:
     rest = OutFile(name=REST_FILE, text=part.whole) if part.whole else None
-    return [discord.File(io.BytesIO(file.text.encode()), file.name) for file in (rest, part.file) if file]
+    return [discord.File(io.BytesIO(file.content), file.name) for file in (rest, part.file) if file]
 
 
 def _view(rows: tuple[tuple[Button, ...], ...]) -> View:

@@ -7,16 +7,19 @@ import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 from telegram import Bot, Message
-from telegram.error import TelegramError
+from telegram.error import BadRequest, TelegramError
 
 from adapters.incoming import image_type, size_in_words
+from adapters.telegram.inbound import quoted_of
 from adapters.telegram.notes import Carrier, photo_sizes, unfetched
 from adapters.telegram.options import FileLimits
 from adapters.telegram.request import TelegramRequest
 from bot.chat import Attachment, AttachmentKind
+from bot.errors import UserError
 
 log = structlog.get_logger(__name__)
 
@@ -28,6 +31,9 @@ TEXT_NAME = re.compile(
 )
 """Telegram often calls such files application/octet-stream."""
 
+
+MAX_DOWNLOAD = 20_000_000
+"""Bytes of a file that a bot may get from Telegram's own servers (Bot API, getFile)."""
 
 QUOTED = "of the message replied to"
 """The note of a file that came with the quoted message, for the model."""
@@ -60,6 +66,33 @@ class Downloads:
                 room -= wish.limit if wish and wish.limit <= room else 0
         files = await asyncio.gather(*fetching)
         return (*files[:-1], _from_quote(files[-1])) if len(carriers) > len(messages) else tuple(files)
+
+    def offer(self, messages: Sequence[Message]) -> tuple[Attachment, ...]:
+        """The files of a command, to be fetched if it asks for them: its own, else that of the message replied to."""
+        own = [self._offered(file, message) for message in messages if (file := unfetched(message))]
+        quoted = None if own else quoted_of(messages[0])
+        file = unfetched(quoted) if quoted else None
+        return tuple(own) if quoted is None or file is None else (_from_quote(self._offered(file, quoted)),)
+
+    def _offered(self, file: Attachment, carrier: Carrier) -> Attachment:
+        sizes = photo_sizes(carrier)
+        file_id = sizes[-1].file_id if sizes else carrier.document.file_id if carrier.document else None
+        return replace(file, fetch=partial(self._fetch_whole, file_id)) if file_id else file
+
+    async def _fetch_whole(self, file_id: str, limit: int) -> bytes:
+        try:
+            async with asyncio.timeout(self._limits.timeout.total_seconds()):
+                address = (await self._bot.get_file(file_id)).file_path or ""
+                data = await self._request.download(address, limit=limit + 1)
+        except BadRequest as error:  # above all "file is too big", which is said of more than MAX_DOWNLOAD
+            log.warning("telegram.file_not_fetched", error=str(error))
+            raise UserError("file-too-large", limit=size_in_words(min(limit, MAX_DOWNLOAD))) from None
+        except (TelegramError, TimeoutError) as error:
+            log.warning("telegram.file_not_fetched", error=str(error) or "too slow")
+            raise UserError("file-not-fetched") from None
+        if len(data) > limit:
+            raise UserError("file-too-large", limit=size_in_words(limit))
+        return data
 
     async def _fetch_one(self, file: Attachment, wish: Wanted | None, room: int) -> Attachment:
         if wish is None:

@@ -97,8 +97,11 @@ class Hearing:
         if moved := to_migration(messages[0]):
             return moved if self._is_news(moved) else None
         inbound = to_inbound(messages, self._me)
-        if inbound is None or not self._wants_files(inbound):
-            return inbound
+        if inbound is None:
+            return None
+        if not self._wants_files(inbound):
+            is_command = inbound.text.startswith("/")
+            return replace(inbound, attachments=self._downloads.offer(messages)) if is_command else inbound
         ours = inbound.reply_to is None or inbound.reply_to.is_mine  # what we said is known
         quoted = None if ours else quoted_of(messages[0])
         return replace(inbound, attachments=await self._downloads.fetch(messages, quoted))

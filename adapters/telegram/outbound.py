@@ -115,7 +115,7 @@ class TelegramTransport:
         if outbound.file:
             content = _sound(outbound.file.text)
             shown = tuple(self._parts(FormattedText(text=content)))
-            parts.append(Part(file=content.encode(), file_name=outbound.file.name, instead=shown))
+            parts.append(Part(file=outbound.file.data or content.encode(), file_name=outbound.file.name, instead=shown))
         return parts
 
     def _parts(self, formatted: FormattedText) -> list[Part]:

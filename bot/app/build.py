@@ -23,7 +23,7 @@ from bot.gauge import Gauge
 from bot.greeting import Greeter
 from bot.hook_calls import HookCalls
 from bot.introduction import Introducer
-from bot.judging import Judge
+from bot.judging import Judge, is_text_command
 from bot.llm.catalogue import token_factor
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import (
@@ -131,6 +131,8 @@ def _make_wants_files(core: Core) -> WantsFiles:
     def wants_files(inbound: Inbound) -> bool:
         if not policy.admits(inbound.author, inbound.channel):
             return False
+        if is_text_command(inbound) and inbound.text[1:2].isalpha():
+            return False  # a command asks for the files it takes
         personas = core.library.at(inbound.channel.place_key).personas
         names = [name for persona in personas for name in (persona.name, persona.card.name)]
         return is_called(inbound, core.resolver.resolve(inbound.channel.platform, ()).values, names)

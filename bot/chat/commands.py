@@ -19,6 +19,10 @@ class OptionKind(StrEnum):
     CHOICE = "choice"
     SWITCH = "switch"
     """On when present; a boolean in a platform's menu, whose value arrives as "true"."""
+    FILE = "file"
+    """A file: in a platform's menu its own kind of option, else attached to the message or to the one replied to. It
+    comes with the inbound's attachments; never required, because a text command cannot say that it is missing.
+    """
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,6 +57,11 @@ class CommandSpec:
     def name(self) -> str:
         """The path in words, "persona use"."""
         return " ".join(self.path)
+
+    @property
+    def typed(self) -> tuple[OptionSpec, ...]:
+        """The options that a text command may name; files are attached to it instead."""
+        return tuple(option for option in self.options if option.kind is not OptionKind.FILE)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

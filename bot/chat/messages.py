@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -81,10 +82,14 @@ class AttachmentKind(StrEnum):
     OTHER = "other"
 
 
+FetchFile = Callable[[int], Awaitable[bytes]]
+"""`fetch(limit)`: a whole file. Raises `UserError` when it has more than `limit` bytes, or is not to be had."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attachment:
-    """A file that came with a message. The adapter has fetched and capped it; nothing is fetched later. Of an EDIT they
-    are only those that are left, by their notes.
+    """A file that came with a message. The adapter has fetched and capped it; what a command takes is fetched only once
+    the command asks, when the rights to use it are sure. Of an EDIT they are only those that are left, by their notes.
 
     IMAGE carries `data` (bytes of a PNG, JPEG, WEBP or GIF, by its magic bytes); TEXT carries `text` and, when cut, a
     `note` such as "first 65536 of 107879 bytes"; OTHER carries only its `note` ("voice message, 12 s").
@@ -99,6 +104,8 @@ class Attachment:
     note: str = ""
     quoted: bool = False
     """Whether it came with the message that is replied to; its note says so too."""
+    fetch: FetchFile | None = field(default=None, compare=False, repr=False)
+    """Of the files of a command, where they can be had."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

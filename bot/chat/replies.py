@@ -19,10 +19,16 @@ class Button:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OutFile:
-    """A text file of ours."""
+    """A file of ours: a text, or `data` that is none, of which `text` then tells where no file can be sent."""
 
     name: str
     text: str
+    data: bytes = b""
+
+    @property
+    def content(self) -> bytes:
+        """What is in the file."""
+        return self.data or self.text.encode()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

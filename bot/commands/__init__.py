@@ -17,6 +17,9 @@ from bot.commands.history import HISTORY_COMMANDS
 from bot.commands.memory import MEMORY_COMMANDS
 from bot.commands.model import MODEL_COMMANDS
 from bot.commands.persona import PERSONA_COMMANDS
+from bot.commands.persona_edit import EDIT_COMMANDS
+from bot.commands.persona_export import CARD_EXPORT_COMMANDS
+from bot.commands.persona_import import IMPORT_COMMANDS
 from bot.commands.privacy import PRIVACY_COMMANDS
 from bot.commands.session import SESSION_COMMANDS
 
@@ -40,6 +43,9 @@ def make_complete(desk: Desk, commands: Sequence[Command]) -> Complete:
 
 COMMANDS: tuple[Command, ...] = (
     *PERSONA_COMMANDS,
+    *IMPORT_COMMANDS,
+    *CARD_EXPORT_COMMANDS,
+    *EDIT_COMMANDS,
     *MODEL_COMMANDS,
     *SESSION_COMMANDS,
     *CONVERSATION_COMMANDS,

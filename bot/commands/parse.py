@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.chat import CommandNames, CommandSpec, OptionKind, OptionSpec, Word, cut_words, words_after
 from bot.errors import UserError
@@ -94,7 +94,7 @@ def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
     Raises:
         UserError: an unknown flag, a flag without its value, a value that does not fit, or something left over.
     """
-    spec, rest = parsed.spec, parsed.rest
+    spec, rest = replace(parsed.spec, options=parsed.spec.typed), parsed.rest
     found: dict[str, str] = {}
     positionals = [option for option in spec.options if option.flag is None]
     words = cut_words(rest)

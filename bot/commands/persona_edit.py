@@ -1,0 +1,192 @@
+"""/persona edit, versions, revert and remove: changing an imported card. Every change is a version to go back to."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
+from bot.commands.clearing import YES
+from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.pages import PAGE, page_of, paged
+from bot.commands.persona import CHOSEN_PERSONA, PERSONA, suggest_personas
+from bot.commands.persona_rights import PERSONA_FLAG, demand_rights, own_persona
+from bot.errors import UserError
+from bot.personas.card import PersonaCard
+from bot.personas.library import Persona
+from bot.store import personas
+from bot.store.database import Tx
+from bot.store.personas import Version
+
+EDITABLE = (
+    "name",
+    "nickname",
+    "description",
+    "personality",
+    "scenario",
+    "first-message",
+    "example-messages",
+    "system-prompt",
+    "post-history-instructions",
+    "tags",
+)
+"""The fields that people change by hand, as they are typed; all else of a card is changed in an editor and imported."""
+
+SHOWN_CHARS = 1_500
+"""Of a field's text in a message; a longer one comes as a file."""
+
+
+async def edit(call: Call, desk: Desk) -> Outbound:
+    """`/persona edit FIELD [VALUE] [-p persona]`: show a field, or make it say something else."""
+    persona, field = await own_persona(call, desk), call.options["field"]
+    value = "" if "clear" in call.options else call.options.get("value")
+    if value is None:
+        return _shown(persona, field, call, desk)
+    if not value and field == "name":
+        raise UserError("persona-needs-name")
+    changed = await change_field(persona, field, value, call, desk)
+    return _changed("persona-edited", changed, call, desk, field=field)
+
+
+async def change_field(persona: Persona, field: str, value: str, call: Call, desk: Desk) -> Persona:
+    """Make one of EDITABLE say something else, by a new version; every way to edit ends here.
+
+    Raises:
+        UserError: it says that already.
+    """
+    await desk.db.run(_change_field, persona.id, field, value, call)
+    return await _as_it_is_now(persona, desk)
+
+
+def _change_field(tx: Tx, persona_id: str, field: str, value: str, call: Call) -> None:
+    card = personas.read_cards(tx, [persona_id])[persona_id]
+    try:
+        changed = PersonaCard.model_validate({**card.model_dump(), field.replace("-", "_"): value})
+    except ValidationError:  # all that a text can lack to be a field is something of the name that shows
+        raise UserError("persona-needs-name") from None
+    if changed == card:
+        raise UserError("persona-unchanged", field=field)
+    personas.change_card(tx, persona_id, changed, change=field, by=call.inbound.author.key, now=call.now)
+
+
+async def _as_it_is_now(persona: Persona, desk: Desk) -> Persona:
+    await desk.imported.refresh()
+    return desk.library.get(persona.id) or persona
+
+
+def _shown(persona: Persona, field: str, call: Call, desk: Desk) -> Outbound:
+    value = getattr(persona.card, field.replace("-", "_"))
+    text = ", ".join(value) if isinstance(value, tuple) else str(value)
+    if not text:
+        return desk.say("persona-field-empty", call, persona=persona.name, field=field)
+    heading = desk.text("persona-field", call.locale, persona=persona.name, field=field)
+    if len(text) > SHOWN_CHARS:
+        return Outbound(text=heading, file=OutFile(name=f"{field}.txt", text=text))
+    return Outbound(text=f"{heading}\n\n" + "\n".join(f"> {inert(line)}" for line in text.splitlines()))
+
+
+def _changed(message_id: str, persona: Persona, call: Call, desk: Desk, **facts: str | int) -> Outbound:
+    """That something changed, with a button that takes it back."""
+    told = desk.text(message_id, call.locale, persona=persona.name, version=persona.version, **facts)
+    before = f"persona revert {persona.version - 1} -p {persona.id}"
+    return Outbound(text=told, buttons=((Button(label=desk.text("persona-undo", call.locale), command=before),),))
+
+
+async def list_versions(call: Call, desk: Desk) -> Outbound:
+    """`/persona versions [persona] [-p page]`: what an imported card said at what time."""
+    persona = await own_persona(call, desk)
+    page = page_of(await desk.db.read(personas.list_versions, persona.id), call)
+    lines = [_line(version, version.number == persona.version, call) for version in page.entries]
+    heading = desk.text("persona-versions", call.locale, persona=persona.name)
+    return paged(heading, lines, page, f"persona versions {persona.id}", call, desk)
+
+
+def _line(version: Version, is_current: bool, call: Call) -> str:
+    mark = " ✅" if is_current else ""
+    at = f"{call.local(version.changed_at):%Y-%m-%d %H:%M}"
+    return f"**{version.number}**{mark} · {at} · {inert(version.change)} · {inert(version.changed_by)}"
+
+
+async def revert(call: Call, desk: Desk) -> Outbound:
+    """`/persona revert [VERSION] [-p persona]`: let an earlier version count again, the one before without a number. A
+    removed persona comes back by its id.
+    """
+    if (restored := await _restored(call, desk)) is not None:
+        return desk.say("persona-restored", call, persona=restored.name)
+    persona = await own_persona(call, desk)
+    wanted = int(call.options["version"]) if "version" in call.options else None
+    number = await desk.db.run(_revert, persona.id, wanted, call)
+    return _changed("persona-reverted", await _as_it_is_now(persona, desk), call, desk, number=number)
+
+
+def _revert(tx: Tx, persona_id: str, wanted: int | None, call: Call) -> int:
+    """Make a version of an earlier one's words; returns the number of that."""
+    kept = [version.number for version in personas.list_versions(tx, persona_id)]
+    number = wanted if wanted is not None else next(iter(kept[1:]), None)
+    if number is None:
+        raise UserError("persona-only-version")
+    card = personas.card_of_version(tx, persona_id, number)
+    if card is None:
+        raise UserError("persona-no-version", version=number, versions=", ".join(map(str, sorted(kept))))
+    by = call.inbound.author.key
+    personas.change_card(tx, persona_id, card, change=f"revert {number}", by=by, now=call.now)
+    return number
+
+
+async def _restored(call: Call, desk: Desk) -> Persona | None:
+    persona_id = call.options.get(PERSONA_FLAG.name, "").lower()
+    gone = await desk.db.read(personas.find_retired, persona_id) if persona_id else None
+    if gone is None or gone.place_key not in (None, call.inbound.channel.place_key):
+        return None
+    await demand_rights(gone.place_key, call, desk)
+    await desk.db.run(personas.restore, persona_id)
+    await desk.imported.refresh()
+    return desk.library.get(persona_id)
+
+
+async def remove(call: Call, desk: Desk) -> Outbound:
+    """`/persona remove PERSONA [-y]`: take an imported card away, after asking. Its conversations stay."""
+    persona = await own_persona(call, desk)
+    if "yes" not in call.options:
+        asked = desk.say("persona-remove-ask", call, persona=persona.name)
+        button = Button(label=desk.text("persona-remove-yes", call.locale), command=f"persona remove -y {persona.id}")
+        return Outbound(text=asked.text, buttons=((button,),))
+    await desk.db.run(personas.retire, persona.id, by=call.inbound.author.key, now=call.now)
+    await desk.imported.refresh()
+    told = desk.say("persona-removed", call, persona=persona.name, id=persona.id)
+    back = Button(label=desk.text("persona-undo", call.locale), command=f"persona revert -p {persona.id}")
+    return Outbound(text=told.text, buttons=((back,),))
+
+
+FIELD = OptionSpec(name="field", kind=OptionKind.CHOICE, required=True, choices=EDITABLE)
+VALUE = OptionSpec(name="value", rest=True)
+CLEAR = OptionSpec(name="clear", kind=OptionKind.SWITCH, flag="-c")
+VERSION = OptionSpec(name="version", kind=OptionKind.INTEGER)
+
+EDIT_COMMANDS = (
+    Command(
+        spec=CommandSpec(
+            path=("persona", "edit"),
+            options=(FIELD, VALUE, PERSONA_FLAG, CLEAR),
+            ephemeral=True,
+            manages=True,
+            example="persona edit scenario A rainy harbour town",
+        ),
+        run=edit,
+        suggest=suggest_personas,
+    ),
+    Command(
+        spec=CommandSpec(path=("persona", "versions"), options=(PERSONA, PAGE), ephemeral=True, manages=True),
+        run=list_versions,
+        suggest=suggest_personas,
+    ),
+    Command(
+        spec=CommandSpec(path=("persona", "revert"), options=(VERSION, PERSONA_FLAG), manages=True),
+        run=revert,
+        suggest=suggest_personas,
+    ),
+    Command(
+        spec=CommandSpec(path=("persona", "remove"), options=(CHOSEN_PERSONA, YES), manages=True),
+        run=remove,
+        suggest=suggest_personas,
+    ),
+)

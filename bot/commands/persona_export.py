@@ -1,0 +1,47 @@
+"""/persona export: a card as a file that other programs read, and that reads back as the same card."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
+from bot.commands.command import Call, Command, Desk
+from bot.commands.persona import suggest_personas
+from bot.commands.persona_rights import PERSONA_FLAG, demand_rights, meant_persona
+from bot.errors import UserError
+from bot.personas.card import CardError
+from bot.personas.files import FORMS, write_persona
+from bot.store import personas
+
+
+async def export_card(call: Call, desk: Desk) -> Outbound:
+    """`/persona export [json|png|charx] [-p persona]`. A card is its author's work and tells what its people may not
+    know: an imported one goes out only to those who may change it, a shipped one to everybody.
+    """
+    persona = meant_persona(call, desk)
+    if persona.is_imported:
+        await demand_rights(persona.place_key, call, desk)
+    original = await desk.db.read(personas.read_original, persona.id)
+    form = call.options.get("format") or ("png" if original and original.picture else "json")
+    came_as = original.data if original else None
+    try:
+        name, data = await asyncio.to_thread(write_persona, persona.card, form, call.now, came_as=came_as)
+    except CardError as error:
+        raise UserError("persona-export-failed", problem=error.problem) from error
+    told = desk.text("persona-exported", call.locale, persona=persona.name)
+    return Outbound(
+        text=told, file=OutFile(name=name, text=desk.text("persona-export-no-file", call.locale), data=data)
+    )
+
+
+FORM = OptionSpec(name="format", kind=OptionKind.CHOICE, choices=FORMS)
+
+CARD_EXPORT_COMMANDS = (
+    Command(
+        spec=CommandSpec(
+            path=("persona", "export"), options=(FORM, PERSONA_FLAG), ephemeral=True, example="persona export png"
+        ),
+        run=export_card,
+        suggest=suggest_personas,
+    ),
+)

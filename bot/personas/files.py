@@ -1,0 +1,40 @@
+"""A persona as a file to give away: its card as it is now, with the picture and the files it came with."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from bot.personas.card import CardError, PersonaCard
+from bot.personas.export import file_name, stamped
+from bot.personas.formats import Asset, read_file, write_charx, write_json, write_png
+
+FORMS = ("json", "png", "charx")
+
+
+def write_persona(card: PersonaCard, form: str, now: datetime, *, came_as: bytes | None) -> tuple[str, bytes]:
+    """Its name and its bytes, in one of FORMS; `came_as` is the file it was imported from. What was accepted then is no
+    part of it.
+
+    Raises:
+        CardError: the picture cannot carry a card.
+    """
+    leaving = stamped(card, int(now.timestamp()))
+    picture, assets = _came_along(came_as)
+    match form:
+        case "png":
+            data = write_png(leaving, picture)
+        case "charx":
+            data = write_charx(leaving, picture, assets)
+        case _:
+            data = write_json(leaving)
+    return file_name(card, form), data
+
+
+def _came_along(data: bytes | None) -> tuple[bytes | None, tuple[Asset, ...]]:
+    if data is None:
+        return None, ()
+    try:
+        read = read_file(data, fallback_name="card")
+    except CardError:  # a later version of ours may be stricter
+        return None, ()
+    return read.picture, read.assets

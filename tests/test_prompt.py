@@ -19,10 +19,11 @@ from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
+from bot.prompt.expansion import GROUP_WORDS
 from bot.prompt.lines import group_history
 from bot.prompt.pictures import IMAGE_TOKENS
 from bot.prompt.pruning import REFILL_RATIO, keep_newest
-from bot.prompt.sections import CONTINUE_NOTE, GROUP_WORD, SECTIONS, Section, Slot
+from bot.prompt.sections import CONTINUE_NOTE, SECTIONS, Section, Slot
 from bot.settings import PlaceSettings
 from bot.store.images import ImageRow
 from bot.store.sessions import SessionRow
@@ -121,7 +122,7 @@ async def test_in_a_group_the_system_message_does_not_change_with_the_speaker() 
     )  # fmt: skip
     first, second = await build(alice, *SECTIONS), await build(bob, *SECTIONS)
     assert first.messages[0] == second.messages[0]
-    assert GROUP_WORD in first.messages[0].text
+    assert GROUP_WORDS["en"] in first.messages[0].text
     assert second.messages[-1].text.endswith("talking to Bob.")
 
 

@@ -11,13 +11,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.personas.macros import expand
 from bot.prompt.due import write_due
 from bot.prompt.elapsed import write_gap
+from bot.prompt.expansion import expand_prefix, expand_tail, write_passing
 from bot.turn import Turn
-
-GROUP_WORD = "the people here"
-"""What `{{user}}` means in a group's system message: it must not change with the speaker, or the prefix changes."""
 
 INPUT_CONVENTION_DM = """\
 You are in a private chat. Lines in square brackets, such as [image cat.png] or [replying to Ann: ...], are notes that \
@@ -70,7 +67,7 @@ async def card_section(turn: Turn) -> str | None:
     card = turn.persona.card
     pieces = (card.system_prompt, card.description, card.personality, card.scenario)
     text = "\n\n".join(piece for piece in (f"You are {turn.persona_name}.", *pieces) if piece)
-    return _expanded(text, turn)
+    return expand_prefix(text, turn)
 
 
 async def examples_section(turn: Turn) -> str | None:
@@ -78,11 +75,7 @@ async def examples_section(turn: Turn) -> str | None:
     if turn.persona is None or not turn.persona.card.example_messages.strip():
         return None
     examples = turn.persona.card.example_messages.replace("<START>", "").strip()
-    return _expanded(f"Examples of how you talk:\n{examples}", turn)
-
-
-def _expanded(text: str, turn: Turn) -> str:
-    return expand(text, char=turn.persona_name, user=_user(turn), original=turn.settings.values.system_prompt)
+    return expand_prefix(f"Examples of how you talk:\n{examples}", turn)
 
 
 async def rules_section(turn: Turn) -> str | None:
@@ -109,6 +102,11 @@ async def elapsed_section(turn: Turn) -> str | None:
     return write_gap(turn)
 
 
+async def passing_section(turn: Turn) -> str | None:
+    """The time and what else passes, where the card asks for it: the system message can only name it."""
+    return write_passing(turn)
+
+
 async def due_section(turn: Turn) -> str | None:
     """What is due and still open, so that it comes back."""
     return write_due(turn)
@@ -118,16 +116,12 @@ async def post_history_section(turn: Turn) -> str | None:
     """The card's last word before the answer; volatile, so it may name the person addressed."""
     if turn.persona is None or not turn.persona.card.post_history_instructions:
         return None
-    return expand(turn.persona.card.post_history_instructions, char=turn.persona_name, user=turn.asker.name)
+    return expand_tail(turn.persona.card.post_history_instructions, turn)
 
 
 async def continue_section(turn: Turn) -> str | None:
     """What /continue asks for."""
     return CONTINUE_NOTE if turn.continues else None
-
-
-def _user(turn: Turn) -> str:
-    return GROUP_WORD if turn.is_group else turn.asker.name
 
 
 SECTIONS: tuple[Section, ...] = (
@@ -137,6 +131,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(name="platform", slot=Slot.STABLE, build=input_convention_section),
     Section(name="memory", slot=Slot.STABLE, build=memory_section),
     Section(name="elapsed", slot=Slot.TAIL, build=elapsed_section),
+    Section(name="passing", slot=Slot.TAIL, build=passing_section),
     Section(name="due", slot=Slot.TAIL, build=due_section),
     Section(name="post_history", slot=Slot.TAIL, build=post_history_section),
     Section(name="continue", slot=Slot.TAIL, build=continue_section),

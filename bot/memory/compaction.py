@@ -14,6 +14,9 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
+from bot.guard import Guard
+from bot.hook_calls import HookCalls
+from bot.hooks import CompactionNews, Phase
 from bot.llm.model import ModelError, ModelRequest
 from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
@@ -21,6 +24,7 @@ from bot.memory.items import Delta, Memory
 from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, summary_request
 from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
+from bot.memory.stand_in import ask_stand_in
 from bot.memory.summariser import Frame, Subject, Summariser, problem_of
 from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.settings import Settings
@@ -66,6 +70,9 @@ class Compactor:
     count: Callable[[str], int]
     now: Callable[[], datetime]
     reuse: Reuse = field(default_factory=Reuse)
+    hooks: HookCalls = field(default_factory=HookCalls)
+    stand_in: Guard | None = None
+    """What an extension does in place of the summary model."""
 
     async def compact(self, subject: Subject, reason: Reason, *, up_to: int, focus: str = "") -> Result:
         """Fold what stands between the watermark and what is kept, chunk by chunk where the backlog is long.
@@ -131,13 +138,26 @@ class Compactor:
             focus=focus,
             to_position=material.rows[-1].position,
             messages=len(material.rows),
-            model="" if material.is_silent else self.summariser.model_for(subject),
+            model="" if material.is_silent or self.stand_in else self.summariser.model_for(subject),
             tokens_before=size_of(material.rows),
             tokens_after=0,
             began_at=self.now(),
         )
         if material.is_silent:
             return await self._commit(subject, attempt, snapshot, replace(material, again=()), Delta())
+        news = CompactionNews(
+            session=subject.session,
+            reason=reason.value,
+            phase=Phase.START,
+            tokens_before=attempt.tokens_before,
+        )
+        await self.hooks.on_compaction(news)
+        result = await self._carry_out(subject, attempt, snapshot, material)
+        phase = Phase.DONE if result.outcome is Outcome.DONE else Phase.ERROR
+        await self.hooks.on_compaction(replace(news, phase=phase, tokens_after=result.tokens_after))
+        return result
+
+    async def _carry_out(self, subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material) -> Result:
         try:
             delta = await self._ask(subject, snapshot, material)
         except (BadDelta, ModelError) as error:
@@ -155,7 +175,13 @@ class Compactor:
         return Result(outcome=Outcome.FAILED, problem=problem)
 
     async def _ask(self, subject: Subject, snapshot: Snapshot, material: Material) -> Delta:
-        """The delta, asked for behind the last request where that is cheaper, else in a prompt of its own."""
+        """The delta, asked for behind the last request where that is cheaper, else in a prompt of its own; an extension
+        may stand in for the model.
+        """
+        if self.stand_in is not None:
+            most = self.summariser.cap(subject) // 2
+            delta = await ask_stand_in(self.stand_in, subject, material, max_tokens=most)
+            return self._demand_smaller(subject, material, delta)
         read, frame = partial(self._read, subject, material), self.summariser.frame(subject)
         last = self.reuse.last_for(subject, snapshot, material, frame)
         if last is not None:
@@ -225,7 +251,9 @@ class Compactor:
         )
 
     def _read(self, subject: Subject, material: Material, text: str) -> Delta:
-        delta = read_delta(text, ground_of(material))
+        return self._demand_smaller(subject, material, read_delta(text, ground_of(material)))
+
+    def _demand_smaller(self, subject: Subject, material: Material, delta: Delta) -> Delta:
         gist, most = self.count(delta.gist or ""), self.summariser.cap(subject) // 2
         if gist > most:
             raise BadDelta(f"the gist has {gist} tokens, {most} at most")

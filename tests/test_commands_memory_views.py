@@ -175,6 +175,20 @@ async def test_history_tells_nothing_of_what_was_said_in_privacy_undone_or_elsew
     assert not any(words in told for words in ("slip", "secret", "/undo"))
 
 
+def _counted(count: int, sent: int) -> str:
+    return f"Messages that are not in my notes yet: {count}. Word for word in my next request: {sent}."
+
+
+async def test_status_and_context_tell_the_same_numbers_of_messages(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, **{**SMALL, "context_tokens": 2_000, "history_limit": 8})
+    assert _counted(0, 0) in await chat.ask("/status")
+    await talk(chat, 9)
+    status, context = await chat.ask("/status"), await chat.ask("/context")
+    assert _counted(18, 6) in status
+    assert _counted(18, 6) in context
+    assert "12 older messages have no room in it" in context
+
+
 async def test_context_tells_what_the_next_request_holds_and_leaves_out(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, **SMALL)
     await chat.say("hello")
@@ -183,7 +197,7 @@ async def test_context_tells_what_the_next_request_holds_and_leaves_out(make_app
     told = await chat.ask("/context")
     assert told.startswith("The next request to test/scripted fills ")
     assert "of 4,000 tokens (" in told
-    for part in ("- Memory: ", "- Messages: ", "- Room for the answer: 200", "Word for word in it: 2 messages."):
+    for part in ("- Memory: ", "- Messages: ", "- Room for the answer: 200", _counted(2, 2)):
         assert part in told
     assert "items of my memory have no room in it:\n- `1` number 0 and so on" in told
     assert len(chat.model.requests) == 1

@@ -60,7 +60,7 @@ async def test_status_tells_how_things_stand(make_app: MakeApp) -> None:
     assert "test/scripted" in told
     assert "waiting after that: 1" in told
     assert "The last answer arrived." in told
-    assert "word for word: 4" in told
+    assert "not in my notes yet: 4. Word for word in my next request: 4" in told
     gate.set()
     await chat.app.dispatcher.idle()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.memory_state import count_line, count_messages
 from bot.errors import UserError
 from bot.prompt.build import NoRoom
 from bot.prompt.usage import PARTS
@@ -24,6 +25,7 @@ async def show_context(call: Call, desk: Desk) -> Outbound:
         raise UserError(f"model-{NoRoom.kind}") from None
     if usage is None or turn is None:
         raise UserError("history-none")
+    window = await count_messages(call, desk, usage)
     parts = {name: tokens for name, tokens in usage.parts.items() if tokens}
     lines = [f"{_part(name, call, desk)}: {tokens:,}" for name, tokens in parts.items()]
     pieces = [
@@ -36,8 +38,8 @@ async def show_context(call: Call, desk: Desk) -> Outbound:
             percent=round(usage.ratio * 100),
         ),
         "\n".join(f"- {line}" for line in lines),
-        desk.text("context-history", call.locale, count=usage.messages),
-        desk.text("context-dropped", call.locale, count=usage.dropped) if usage.dropped else "",
+        count_line(window, call, desk),
+        desk.text("context-dropped", call.locale, count=window.left_out) if window.left_out else "",
         _left_out(turn, call, desk),
     ]
     return Outbound(text="\n\n".join(filter(None, pieces)))

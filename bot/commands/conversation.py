@@ -9,14 +9,17 @@ from collections.abc import Callable
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
-from bot.commands.memory_state import memory_lines
+from bot.commands.memory_state import count_line, count_messages, memory_lines
 from bot.dispatch import Interruption, TurnRequest
 from bot.errors import UserError
 from bot.opening import model_in_force
-from bot.store import conversations, replies, sessions, window
+from bot.prompt.build import NoRoom
+from bot.prompt.usage import PromptUsage
+from bot.store import conversations, replies, sessions
 from bot.store.database import Tx
 from bot.store.replies import LastReply
 from bot.store.tables import MessageKind, ReplyState
+from bot.turn import Asker
 
 
 async def reset(call: Call, desk: Desk) -> None:
@@ -127,7 +130,7 @@ async def stop(call: Call, desk: Desk) -> Outbound:
 
 async def status(call: Call, desk: Desk) -> Outbound:
     """`/status`: how things stand in this session; nothing of the host, of other places or of keys (X13)."""
-    reply, count = await desk.db.read(_read_status, call)
+    reply = await desk.db.read(replies.last_reply, call.conversation_id)
     persona = desk.library.get(call.persona_id)
     is_running = desk.dispatcher.is_running(call.session.id)
     waiting = desk.dispatcher.waiting_count(call.session.id)
@@ -140,15 +143,19 @@ async def status(call: Call, desk: Desk) -> Outbound:
         if is_running
         else desk.text("status-idle", call.locale),
         desk.text(f"status-answer-{_state_of(reply)}", call.locale),
-        desk.text("status-messages", call.locale, count=count),
+        count_line(await count_messages(call, desk, await _usage(call, desk)), call, desk),
         *await memory_lines(call, desk),
     ]
     return Outbound(text="\n".join(f"- {line}" for line in lines))
 
 
-def _read_status(tx: Tx, call: Call) -> tuple[LastReply | None, int]:
-    count = window.count_window(tx, call.session.id, call.conversation_id)
-    return replies.last_reply(tx, call.conversation_id), count
+async def _usage(call: Call, desk: Desk) -> PromptUsage | None:
+    """What the next request would fill; `None` where there can be none."""
+    author = call.inbound.author
+    try:
+        return await desk.gauge.snapshot(call.session.id, Asker(key=author.key, name=author.name))
+    except NoRoom:
+        return None
 
 
 def _state_of(reply: LastReply | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from bot.commands.command import Call, Desk
 from bot.commands.compact import problem_text
@@ -11,9 +12,36 @@ from bot.commands.notes import Group, group_of
 from bot.memory.compaction import next_try
 from bot.memory.items import Memory
 from bot.memory.snapshot import ATTEMPTS_LOOKED_AT
+from bot.prompt.usage import PromptUsage
 from bot.store.compactions import CompactionRow, Outcome, newest_compactions
 from bot.store.database import Tx
 from bot.store.memories import read_memory
+from bot.store.window import count_window
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class WindowCount:
+    """How many messages are in no notes yet, and how many of them a request would hold."""
+
+    count: int
+    sent: int
+
+    @property
+    def left_out(self) -> int:
+        """How many have no room in it."""
+        return self.count - self.sent
+
+
+async def count_messages(call: Call, desk: Desk, usage: PromptUsage | None) -> WindowCount:
+    """The numbers that /status and /context tell alike; `usage` is what the next request would fill."""
+    count = await desk.db.read(count_window, call.session.id, call.conversation_id)
+    # What a thread was opened about is in a request even when it is in the notes already.
+    return WindowCount(count=count, sent=min(usage.messages, count) if usage else 0)
+
+
+def count_line(window: WindowCount, call: Call, desk: Desk) -> str:
+    """These numbers in words."""
+    return desk.text("status-messages", call.locale, count=window.count, sent=window.sent)
 
 
 async def memory_lines(call: Call, desk: Desk) -> list[str]:

@@ -265,6 +265,7 @@ def _build_desk(
         greeter=greeter,
         keeper=keeper,
         gauge=gauge,
+        hooks=core.hooks,
         tasks=core.tasks,
         policy=AccessPolicy(access=core.settings.access),
         limits=models.catalogue.limits,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.errors import UserError
+from bot.hooks import Clearing
 from bot.memory.items import ItemKind
-from bot.store import clearing, memories
+from bot.store import clearing, memories, metadata
 from bot.store.archive import count_history
 from bot.store.database import Tx
 
@@ -39,6 +40,7 @@ async def clear(call: Call, desk: Desk) -> Outbound:
     if "yes" not in call.options:
         return _question(what, counts[what], call, desk)
     count = await desk.db.run(_clear, what, call)
+    await desk.hooks.on_memory_cleared(Clearing(session=call.session, what=what, count=count))
     return desk.say("memory-erased" if what in FOR_GOOD else "memory-cleared", call, what=what, count=count)
 
 
@@ -48,7 +50,7 @@ def _count(tx: Tx, call: Call) -> dict[str, int]:
     kinds = [item.new.kind.value for item in memory.items] + [memories.GIST] * bool(memory.gist)
     counts = {what: sum(kind in named for kind in kinds) for what, named in CLEARED.items()}
     counts["history"] = count_history(tx, call.session.id, call.conversation_id)
-    counts["all"] += counts["history"]
+    counts["all"] += counts["history"] + metadata.count_kept(tx, call.session.id)
     return counts
 
 
@@ -76,7 +78,9 @@ def _clear(tx: Tx, what: str, call: Call) -> int:
     if what not in FOR_GOOD:
         return clearing.clear_kinds(tx, call.conversation_id, CLEARED[what], author, call.now)
     count = clearing.erase_history(tx, call.session.id, call.conversation_id, call.now)
-    return count + clearing.erase_memory(tx, call.conversation_id) if what == "all" else count
+    if what == "all":
+        count += clearing.erase_memory(tx, call.conversation_id) + metadata.erase_kept(tx, call.session.id)
+    return count
 
 
 async def undo(call: Call, desk: Desk) -> Outbound:

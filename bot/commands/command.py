@@ -18,6 +18,7 @@ from bot.errors import UserError
 from bot.gate import AccessPolicy
 from bot.gauge import Gauge
 from bot.greeting import Greeter
+from bot.hook_calls import HookCalls
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.llm.quirks import Quirk
@@ -93,6 +94,7 @@ class Desk:
     greeter: Greeter
     keeper: Keeper
     gauge: Gauge
+    hooks: HookCalls
     tasks: Tasks
     policy: AccessPolicy
     quota: Quota

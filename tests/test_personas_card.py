@@ -18,31 +18,7 @@ from bot.personas.formats import read_mapping
 from bot.personas.formats.json import MAX_BYTES as MAX_JSON_BYTES
 from bot.personas.formats.text import MAX_DEPTH
 from bot.personas.formats.yaml import MAX_BYTES as MAX_YAML_BYTES
-
-V1 = {
-    "name": "Luna",
-    "description": "A clockmaker.",
-    "personality": "Patient.",
-    "scenario": "Her shop.",
-    "first_mes": "Come in!",
-    "mes_example": "<START>\n{{user}}: hi\n{{char}}: Mind the pendulum.",
-}
-LUNA = PersonaCard(
-    name="Luna",
-    description="A clockmaker.",
-    personality="Patient.",
-    scenario="Her shop.",
-    first_message="Come in!",
-    example_messages="<START>\n{{user}}: hi\n{{char}}: Mind the pendulum.",
-)
-
-
-def v2(**data: Any) -> dict[str, Any]:
-    return {"spec": "chara_card_v2", "spec_version": "2.0", "data": {**V1, **data}}
-
-
-def v3(**data: Any) -> dict[str, Any]:
-    return {"spec": "chara_card_v3", "spec_version": "3.0", "data": {**V1, **data}}
+from tests.cards import LUNA, V1, v2, v3
 
 
 def read_bytes(data: bytes) -> PersonaCard:

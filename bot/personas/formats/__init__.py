@@ -61,7 +61,7 @@ def read_file(data: bytes, *, fallback_name: str = "") -> CardFile:
     """
     if len(data) > MAX_FILE_BYTES:
         raise CardError(
-            f"The file has {len(data):,} bytes, more than the {MAX_FILE_BYTES:,} allowed.",
+            f"The file has more than the {MAX_FILE_BYTES:,} bytes allowed.",
             "Make the picture smaller, or leave out some files.",
         )
     unpacked = _unpack(data)

@@ -24,6 +24,7 @@ import structlog
 import tiktoken
 
 import bot.memory.compaction
+import bot.memory.consolidation
 import bot.memory.keeper
 import bot.opening
 import bot.prompt.build
@@ -34,6 +35,8 @@ from bench.chatter import Talk, load_encoding, make_talk
 from bench.pipeline import write_result
 from bench.summariser import BenchModel
 from bot.app import App, build_app
+from bot.memory.compaction import Compactor
+from bot.memory.reuse import Reuse
 from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
 from bot.store.compactions import Outcome, Reason, newest_compactions
@@ -58,15 +61,24 @@ TIMED: tuple[tuple[Any, str], ...] = (
     (bot.opening, "read_memory"),
     (bot.opening, "write_memory"),
     (bot.prompt.build, "fit"),
+    (Reuse, "note"),
     (bot.memory.keeper, "usage_of"),
     (bot.memory.keeper, "fill_of"),
     (bot.memory.compaction, "take_snapshot"),
+    (Compactor, "_material"),
+    (Reuse, "last_for"),
     (bot.memory.compaction, "summary_request"),
     (bot.memory.compaction, "request_behind"),
-    (bot.memory.compaction, "read_delta"),
+    (Compactor, "_read"),
     (bot.store.compactions, "commit"),
+    (bot.memory.consolidation, "_read"),
+    (bot.memory.consolidation, "tokens_of"),
+    (bot.memory.consolidation, "candidates"),
+    (bot.memory.consolidation, "read_merged"),
 )
-"""What window, memory and triggers do in a turn, each measured by its thread's CPU time."""
+"""What window, memory and triggers do in a turn, each measured by its thread's CPU time; none calls another by these
+names.
+"""
 
 
 @dataclass(kw_only=True)

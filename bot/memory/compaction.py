@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from itertools import takewhile
 from zoneinfo import ZoneInfo
 
@@ -39,6 +39,8 @@ SHORTEST_LINE = 200
 """Characters that are read of any message, also by a model with a small window."""
 LEAST_GAIN_RATIO = 0.05
 """Of the window, what is worth a call where `LEAST_GAIN_TOKENS` are much."""
+COUNTS_KEPT = 128
+"""Texts whose count is remembered: those of a delta are asked for until it is committed."""
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=6)
 """Between two attempts after failures; the pauses double."""
@@ -73,6 +75,10 @@ class Compactor:
     hooks: HookCalls = field(default_factory=HookCalls)
     stand_in: Guard | None = None
     """What an extension does in place of the summary model."""
+
+    @cached_property
+    def _count(self) -> Callable[[str], int]:
+        return lru_cache(COUNTS_KEPT)(self.count)
 
     async def compact(self, subject: Subject, reason: Reason, *, up_to: int, focus: str = "") -> Result:
         """Fold what stands between the watermark and what is kept, chunk by chunk where the backlog is long.
@@ -203,7 +209,7 @@ class Compactor:
             again=material.again,
             checked=tuple(item for item, sources in snapshot.stale.items() if read_again.issuperset(sources)),
         )
-        outcome = await self.db.run(compactions.commit, attempt, reading, delta, self.count, self.now())
+        outcome = await self.db.run(compactions.commit, attempt, reading, delta, self._count, self.now())
         log.info(
             "memory.compacted" if outcome is Outcome.DONE else "memory.compaction_stale",
             session=subject.session.channel.session_key,
@@ -222,7 +228,7 @@ class Compactor:
 
     def _material(self, subject: Subject, snapshot: Snapshot, focus: str) -> Material:
         """As many of the oldest units as the summariser's window takes, at least one."""
-        notes = sum(item.tokens + LINE_TOKENS for item in snapshot.memory.items) + self.count(snapshot.memory.gist)
+        notes = sum(item.tokens + LINE_TOKENS for item in snapshot.memory.items) + self._count(snapshot.memory.gist)
         room = self.summariser.room(subject) - notes
         longest = max(SHORTEST_LINE, min(LONGEST_LINE, room // 2))
         again = _as_fits(((row,) for row in snapshot.again), room // 2, longest)
@@ -254,7 +260,7 @@ class Compactor:
         return self._demand_smaller(subject, material, read_delta(text, ground_of(material)))
 
     def _demand_smaller(self, subject: Subject, material: Material, delta: Delta) -> Delta:
-        gist, most = self.count(delta.gist or ""), self.summariser.cap(subject) // 2
+        gist, most = self._count(delta.gist or ""), self.summariser.cap(subject) // 2
         if gist > most:
             raise BadDelta(f"the gist has {gist} tokens, {most} at most")
         spared = size_of(material.rows)
@@ -264,7 +270,7 @@ class Compactor:
         return delta
 
     def _after(self, delta: Delta, material: Material) -> int:
-        return tokens_after(delta, material.memory, self.count)
+        return tokens_after(delta, material.memory, self._count)
 
 
 def _is_withheld(material: Material, snapshot: Snapshot) -> bool:

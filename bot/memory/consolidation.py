@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import partial
+from functools import cached_property, lru_cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -37,6 +37,8 @@ MOST_CALLS = 3
 """For one memory at a time; what is too large still then waits for the next compaction."""
 MOST_MERGED = 40
 """Items that one reply makes."""
+COUNTS_KEPT = 512
+"""Lines of memories whose count is remembered, since most of a memory stays as it is."""
 NUMBER_TOKENS = 12
 """What number, day and heading take besides the text of a note."""
 
@@ -65,19 +67,23 @@ class Consolidator:
     count: Count
     now: Callable[[], datetime]
 
+    @cached_property
+    def _count(self) -> Count:
+        return lru_cache(COUNTS_KEPT)(self.count)
+
     async def consolidate(self, subject: Subject, reason: Reason) -> None:
         """Merge until the memory has room, or nothing more can be merged."""
         cap = self.summariser.cap(subject)
         for _ in range(MOST_CALLS):
             found = await self.db.read(_read, subject.conversation_id)
-            if found is None or tokens_of(found[1], self.count) <= cap:
+            if found is None or tokens_of(found[1], self._count) <= cap:
                 return
             if not await self._shorten(subject, reason, *found, cap):
                 return
 
     async def _shorten(self, subject: Subject, reason: Reason, ground: Ground, memory: Memory, cap: int) -> bool:
         closed = Delta(retires=tuple(Retire(item=item.id) for item in memory.items if _is_closed(item)))
-        excess = tokens_of(_without(memory, closed), self.count) - int(cap * FILLED_AGAIN)
+        excess = tokens_of(_without(memory, closed), self._count) - int(cap * FILLED_AGAIN)
         old = candidates(memory, excess, self.summariser.room(subject)) if excess > 0 else ()
         attempt = Attempt(
             ground=ground,
@@ -86,7 +92,7 @@ class Consolidator:
             to_position=ground.watermark,
             messages=0,
             model=self.summariser.model_for(subject) if old else "",
-            tokens_before=tokens_of(memory, self.count),
+            tokens_before=tokens_of(memory, self._count),
             tokens_after=0,
             began_at=self.now(),
         )
@@ -94,7 +100,7 @@ class Consolidator:
         if old:
             try:
                 merged = await self.summariser.ask(
-                    subject, partial(self._request, old), partial(read_merged, items=old, count=self.count)
+                    subject, partial(self._request, old), partial(read_merged, items=old, count=self._count)
                 )
             except (BadDelta, ModelError) as error:
                 log.warning("memory.not_consolidated", session=subject.session.channel.session_key, problem=str(error))
@@ -107,10 +113,10 @@ class Consolidator:
         return await self._commit(subject, attempt, memory, delta)
 
     async def _commit(self, subject: Subject, attempt: Attempt, memory: Memory, delta: Delta) -> bool:
-        after = tokens_of(_without(memory, delta), self.count) + sum(self.count(add.item.text) for add in delta.adds)
+        after = tokens_of(_without(memory, delta), self._count) + sum(self._count(add.item.text) for add in delta.adds)
         reading = Reading(session_id=subject.session.id, rows=(), memory=memory)
         attempt = replace(attempt, tokens_after=after)
-        outcome = await self.db.run(compactions.commit, attempt, reading, delta, self.count, self.now())
+        outcome = await self.db.run(compactions.commit, attempt, reading, delta, self._count, self.now())
         log.info(
             "memory.consolidated",
             session=subject.session.channel.session_key,
@@ -142,8 +148,8 @@ def _read(tx: Tx, conversation_id: int) -> tuple[Ground, Memory] | None:
 
 
 def tokens_of(memory: Memory, count: Count) -> int:
-    """What a memory takes in a prompt with nothing left out."""
-    return count(write_memory(memory, room=EVERYTHING, count=lambda _text: 0).text)
+    """What a memory takes in a prompt with nothing left out. Counted by lines, most of which were counted before."""
+    return sum(map(count, write_memory(memory, room=EVERYTHING, count=lambda _text: 0).text.splitlines(keepends=True)))
 
 
 def _without(memory: Memory, delta: Delta) -> Memory:

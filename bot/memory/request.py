@@ -29,6 +29,8 @@ LINE_WORDS, LONGEST_FIRST = (3, 5), 30
 """Of what a model has read already, how many words at least and at most, and how many characters, tell which one is
 meant. Lines are told apart by their order as well.
 """
+LONGEST_READ = 240
+"""Characters in which the first words of a message are looked for."""
 LONGEST_CALL = 200
 """Characters of a tool's arguments, and of its result."""
 
@@ -203,7 +205,7 @@ def _letter(place: int) -> str:
 def _openings(texts: Iterable[str], bounds: tuple[int, int], longest: int) -> Iterator[str]:
     """Of each text as many first words as tell it from the others, within the bounds."""
     least, most = bounds
-    begun = [inert(text).split()[:most] for text in texts]
+    begun = [inert(text[:LONGEST_READ]).split()[:most] for text in texts]
     times = Counter(tuple(words[:many]) for words in begun for many in range(least, most))
     for words in begun:
         enough = next((many for many in range(least, most) if times[tuple(words[:many])] == 1), most)

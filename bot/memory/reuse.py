@@ -6,7 +6,7 @@ The messages and tools are those that were sent, unchanged; one more message tel
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import structlog
@@ -54,18 +54,23 @@ Call no tool. The JSON object:"""
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastRequest:
-    """What was sent last in a conversation. `rows` are what the messages at its end say, by id and in order; `tokens`
-    are the model's.
+    """What was sent last in a conversation. `history` is what the messages at its end say, as it was read; `tokens` are
+    the model's.
     """
 
     model: str
     thinking: bool
     messages: tuple[ModelMessage, ...]
     tools: tuple[ToolSpec, ...]
-    rows: Mapping[int, WindowRow]
+    history: tuple[WindowRow, ...]
     watermark: int
     generation: int
     tokens: int
+
+    def rows(self) -> dict[int, WindowRow]:
+        """What each message behind the system's says, by id and in order; nothing where one of them was left out."""
+        rows = {row.id: row for unit in group_history(self.history) for row in unit}
+        return rows if len(rows) == sum(message.role is not Role.SYSTEM for message in self.messages) else {}
 
 
 class Reuse:
@@ -81,9 +86,7 @@ class Reuse:
         self._last.pop(turn.conversation_id, None)
         if not self._is_wanted(turn.model):
             return
-        rows = {row.id: row for unit in group_history(turn.history) for row in unit}
-        said = [message for message in prompt.messages if message.role is not Role.SYSTEM]
-        is_whole = len(said) == len(rows) and not (prompt.cuts.shortened or prompt.cuts.results)
+        is_whole = not (prompt.dropped or prompt.cuts.shortened or prompt.cuts.results)
         if not is_whole or any(message.images for message in prompt.messages):
             return
         self._last[turn.conversation_id] = LastRequest(
@@ -91,7 +94,7 @@ class Reuse:
             thinking=turn.settings.values.thinking,
             messages=prompt.messages,
             tools=prompt.basis.tools,
-            rows=rows,
+            history=turn.history,
             watermark=turn.watermark,
             generation=turn.generation,
             tokens=prompt.tokens,
@@ -107,8 +110,9 @@ class Reuse:
         if last is None or last.model != frame.model or not self._is_wanted(frame.model):
             return None
         is_current = (last.watermark, last.generation) == (ground.watermark, ground.generation)
-        begins_so = next(iter(last.rows), None) == material.rows[0].id  # its lines are numbered from there
-        shows_all = begins_so and all(last.rows.get(row.id) == row for row in material.rows)
+        rows = last.rows()
+        begins_so = next(iter(rows), None) == material.rows[0].id  # its lines are numbered from there
+        shows_all = begins_so and all(rows.get(row.id) == row for row in material.rows)
         is_plain = not (material.again or material.private or snapshot.stale)
         index = (len(material.rows) + len(material.memory.items)) * LINE_TOKENS
         has_room = last.tokens + index + MARGIN_TOKENS + frame.max_output_tokens <= subject.window
@@ -151,7 +155,7 @@ def request_behind(
 
 def _answers(last: LastRequest, snapshot: Snapshot) -> Iterator[ModelMessage]:
     """What the persona has said since, so that speakers still take turns."""
-    sent = set(last.rows)
+    sent = last.rows()
     for row in snapshot.read:
         is_own = row.kind is MessageKind.REPLY and row.conversation_id == snapshot.ground.conversation_id
         if row.id not in sent and is_own:

@@ -15,7 +15,7 @@ from bot.store.database import Tx
 from bot.store.memories import Ground, read_ground, read_memory, stale_sources
 from bot.store.people import private_among
 from bot.store.tables import MessageKind
-from bot.store.window import WindowRow, open_end, read_rows, read_window
+from bot.store.window import Measured, WindowRow, open_end, read_rows, read_window
 
 EVERYTHING = 2**62
 """Room for all that stands after the watermark."""
@@ -62,12 +62,13 @@ def take_snapshot(
     rows = read_window(tx, session_id, conversation_id, up_to=up_to, room=EVERYTHING)
     units = group_history(rows)
     cut = cut_of(units, summary, window, before=open_end(tx, session_id, waiting_since))
-    stale = stale_sources(tx, conversation_id)
+    memory = read_memory(tx, conversation_id)
+    stale = stale_sources(tx, conversation_id) if any(item.stale for item in memory.items) else {}
     sources = {source for cited in stale.values() for source in cited} - {row.id for row in rows}
     again = read_rows(tx, sorted(sources)) if sources else []
     return Snapshot(
         ground=ground,
-        memory=read_memory(tx, conversation_id),
+        memory=memory,
         read=tuple(rows),
         units=tuple(units[:cut]),
         again=tuple(again),
@@ -90,12 +91,12 @@ def authors(rows: Iterable[WindowRow]) -> set[str]:
     return {row.author_key for row in rows if row.author_key and row.kind is MessageKind.SAID}
 
 
-def size_of(rows: Iterable[WindowRow]) -> int:
+def size_of(rows: Iterable[Measured]) -> int:
     """Tokens that messages take in a prompt."""
     return sum(row.tokens + MESSAGE_OVERHEAD_TOKENS for row in rows)
 
 
-def cut_of(units: Sequence[Sequence[WindowRow]], summary: Summary, window: int, *, before: int | None = None) -> int:
+def cut_of(units: Sequence[Sequence[Measured]], summary: Summary, window: int, *, before: int | None = None) -> int:
     """How many of the oldest units are folded: the newest stay until both `KEEP_RECENT` messages and `KEEP_TOKENS` are
     reached, within 30 % of the window, but always the last burst and what follows it. Nothing from the position
     `before` on is folded: it waits for an answer, whose place would then be behind the watermark.
@@ -115,7 +116,7 @@ def cut_of(units: Sequence[Sequence[WindowRow]], summary: Summary, window: int, 
     return cut
 
 
-def _last_burst(units: Sequence[Sequence[WindowRow]]) -> int:
+def _last_burst(units: Sequence[Sequence[Measured]]) -> int:
     """The first unit of the last burst: the newest addressed messages of one author that no answer parts."""
     first, author = max(0, len(units) - 1), None
     for index in range(len(units) - 1, -1, -1):
@@ -128,5 +129,5 @@ def _last_burst(units: Sequence[Sequence[WindowRow]]) -> int:
     return first
 
 
-def _is_answered(unit: Sequence[WindowRow]) -> bool:
+def _is_answered(unit: Sequence[Measured]) -> bool:
     return any(row.kind is MessageKind.REPLY for row in unit)

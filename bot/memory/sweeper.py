@@ -9,22 +9,22 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import attrgetter
 
 import structlog
 
 from bot.memory.compaction import Result, next_try
 from bot.memory.keeper import Keeper
-from bot.memory.snapshot import ATTEMPTS_LOOKED_AT, EVERYTHING, MOST_KEPT_RATIO, cut_of
+from bot.memory.snapshot import ATTEMPTS_LOOKED_AT, EVERYTHING, MOST_KEPT_RATIO, cut_of, size_of
 from bot.memory.summariser import Subject
 from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.overrides import Resolver, SessionSettings
-from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
-from bot.prompt.lines import group_history
 from bot.store.compactions import Reason, newest_compactions
 from bot.store.database import Database, Tx
 from bot.store.idle import QuietSession, overridden_numbers, put_off, quiet_sessions
 from bot.store.sessions import SessionRow, load_overrides
-from bot.store.window import open_end, read_window
+from bot.store.window import open_end, read_sizes
 
 log = structlog.get_logger(__name__)
 
@@ -117,10 +117,12 @@ def _is_worth_a_call(tx: Tx, subject: Subject, waiting_since: datetime) -> bool:
     """Whether `LEAST_GAIN_TOKENS` stand beyond what is kept. Reads no more than it takes to know that."""
     summary, session_id = subject.settings.summary, subject.session.id
     room = int(subject.window * MOST_KEPT_RATIO) + LEAST_GAIN_TOKENS
-    rows = read_window(tx, session_id, subject.conversation_id, up_to=EVERYTHING, room=room)
-    units = group_history(rows)
+    sizes = read_sizes(tx, session_id, subject.conversation_id, room=room)
+    if size_of(sizes) < LEAST_GAIN_TOKENS:
+        return False
+    units = [tuple(unit) for _, unit in groupby(sizes, key=attrgetter("position"))]
     cut = cut_of(units, summary, subject.window, before=open_end(tx, session_id, waiting_since))
-    return sum(row.tokens + MESSAGE_OVERHEAD_TOKENS for unit in units[:cut] for row in unit) >= LEAST_GAIN_TOKENS
+    return sum(map(size_of, units[:cut])) >= LEAST_GAIN_TOKENS
 
 
 def leave_alone(tx: Tx, verdicts: Sequence[Verdict]) -> None:

@@ -34,7 +34,7 @@ SWEEP_EVERY = timedelta(seconds=30)
 SWEEP_GRACE = timedelta(minutes=5)
 """How late a sweep may still run after the process was asleep or blocked."""
 SESSIONS_PER_SWEEP = 100
-"""How many sessions are looked at in one go: about 50 ms of the database's time."""
+"""How many sessions are looked at in one go: about 30 ms of the database's time."""
 AT_ONCE = 2
 """How many sessions are folded side by side; answers must not wait for sweeps."""
 

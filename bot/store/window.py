@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import Integer, and_, bindparam, case, exists, func, not_, or_, select
+from sqlalchemy import ColumnElement, Integer, and_, bindparam, case, exists, false, func, not_, or_, select
 
 from bot.store.database import Tx
 from bot.store.quotes import current_quotes
@@ -49,11 +49,6 @@ class WindowRow:
     reply_to: str | None = None
 
 
-_KINDS = (MessageKind.SAID.value, MessageKind.REPLY.value, MessageKind.TOOL.value)
-_IS_TOOL = messages.c.kind == MessageKind.TOOL.value
-# At one position: what was said, then each answer, before it the tool rounds that belong to it.
-_ANSWER = case((messages.c.kind == MessageKind.SAID.value, 0), (_IS_TOOL, messages.c.answered_by), else_=messages.c.id)
-_RANK = case((_IS_TOOL, 0), else_=1)
 class Measured(Protocol):
     """What it takes to know of a message where a window is cut."""
 
@@ -79,6 +74,11 @@ class Size(NamedTuple):
     tokens: int
 
 
+_KINDS = (MessageKind.SAID.value, MessageKind.REPLY.value, MessageKind.TOOL.value)
+_IS_TOOL = messages.c.kind == MessageKind.TOOL.value
+# At one position: what was said, then each answer, before it the tool rounds that belong to it.
+_ANSWER = case((messages.c.kind == MessageKind.SAID.value, 0), (_IS_TOOL, messages.c.answered_by), else_=messages.c.id)
+_RANK = case((_IS_TOOL, 0), else_=1)
 _COLUMNS = (
     messages.c.id,
     messages.c.position,
@@ -133,30 +133,36 @@ _LOWEST = func.min(
 SAID_OR_HEARD = or_(messages.c.conversation_id == _CONVERSATION, and_(not_(_IS_TOOL), _HEARD))
 """What belongs to the conversation that the parameter `conversation_id` means."""
 _IN_BURST = messages.c.id.in_(bindparam("burst", expanding=True))
-_IN_WINDOW = and_(
-    messages.c.session_id == bindparam("session_id"),
-    messages.c.position >= _LOWEST,
-    or_(messages.c.position >= _WANTED, _IN_BURST),
-    or_(not_(messages.c.position.between(bindparam("gap_from"), bindparam("gap_to"))), _IN_BURST),
-    messages.c.kind.in_(_KINDS),
-    or_(messages.c.text != "", _IS_TOOL),  # of an answer that a crash cut off nobody knows the text (S16)
-    LIVE,
-    SHOWN,
-    or_(not_(messages.c.is_private), _IN_BURST),
-    or_(SAID_OR_HEARD, _IN_BURST),
-)
+
+
+def _in_window(burst: ColumnElement[bool]) -> ColumnElement[bool]:
+    """What stands after the watermark, and the `burst` wherever it stands."""
+    return and_(
+        messages.c.session_id == bindparam("session_id"),
+        messages.c.position >= _LOWEST,
+        or_(messages.c.position >= _WANTED, burst),
+        or_(not_(messages.c.position.between(bindparam("gap_from"), bindparam("gap_to"))), burst),
+        messages.c.kind.in_(_KINDS),
+        or_(messages.c.text != "", _IS_TOOL),  # of an answer that a crash cut off nobody knows the text (S16)
+        LIVE,
+        SHOWN,
+        or_(not_(messages.c.is_private), burst),
+        or_(SAID_OR_HEARD, burst),
+    )
+
+
 # Made once: building a statement costs more than running it.
 _WINDOW = (
     select(*_COLUMNS)
-    .where(_IN_WINDOW, messages.c.position <= bindparam("up_to"))
+    .where(_in_window(_IN_BURST), messages.c.position <= bindparam("up_to"))
     .order_by(messages.c.position.desc(), _ANSWER.desc(), _RANK.desc(), messages.c.id.desc())
 )
 _SIZES = (
     select(messages.c.position, messages.c.kind, messages.c.author_key, messages.c.addressed, messages.c.tokens)
-    .where(_IN_WINDOW)
+    .where(_in_window(false()))
     .order_by(messages.c.position.desc())
 )
-_COUNT = select(func.count()).select_from(messages).where(_IN_WINDOW)
+_COUNT = select(func.count()).select_from(messages).where(_in_window(false()))
 
 
 ROWS_AT_ONCE = 50
@@ -177,8 +183,9 @@ def read_window(
 ) -> list[WindowRow]:
     """The conversation's history in order, up to a position: its intervals' human lines, its replies and tools, and the
     replies of other personas. Fetched from the newest end until `room` tokens are exceeded or `limit` rows are read
-    (0 = no limit); `start` is the position before which nothing is wanted, nor from the first to the last of a `gap`. The `burst` to answer is always in it, also
-    when it was said before this conversation began to listen, or what followed it has moved into memory meanwhile.
+    (0 = no limit); before the position `start` nothing is wanted, nor from the first to the last of a `gap`. The
+    `burst` to answer is always in it, also when it was said before this conversation began to listen, or what followed
+    it has moved into memory meanwhile.
     """
     rows: list[WindowRow] = []
     used, oldest_wanted = 0, burst[0] if burst else up_to
@@ -209,7 +216,7 @@ def _with_current_quotes(tx: Tx, session_id: int, rows: list[WindowRow]) -> list
     return rows
 
 
-_EVERYTHING = {"burst": (-1,), "start": 0, "oldest_asked": _LARGEST_ID, "gap_from": -1, "gap_to": -1}
+_EVERYTHING = {"start": 0, "oldest_asked": _LARGEST_ID, "gap_from": -1, "gap_to": -1}
 
 
 def count_window(tx: Tx, session_id: int, conversation_id: int) -> int:

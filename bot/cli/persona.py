@@ -1,4 +1,4 @@
-"""`familiar persona`: look at cards, shipped or in files, and check them. Needs no settings, database or model."""
+"""`familiar persona`: look at cards, shipped, imported or in files, and check them. Needs no model."""
 
 from __future__ import annotations
 
@@ -11,14 +11,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.chat import Finding, Severity
-from bot.cli.inert import inert, plain
+from bot.cli.cards import export_card, import_cards, known_personas, persona_named
+from bot.cli.inert import plain
 from bot.personas.card import CARD_FIELDS, CardError, PersonaCard
 from bot.personas.library import (
     CARD_FILES,
     SHIPPED_FOLDER,
-    Ambiguous,
-    Persona,
-    PersonaLibrary,
     card_folders,
     fault,
     load_card,
@@ -29,7 +27,9 @@ from bot.personas.library import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(no_args_is_help=True, help="List, show and check persona cards.")
+app = typer.Typer(no_args_is_help=True, help="List, show, check, import and export persona cards.")
+app.command("import")(import_cards)
+app.command("export")(export_card)
 
 _MARKS = {
     Severity.OK: "[green]ok[/green]",
@@ -40,14 +40,15 @@ _MARKS = {
 
 @app.command("list")
 def list_personas() -> None:
-    """List the personas that can be used."""
-    library = PersonaLibrary()
+    """List the personas that can be used, and the one place that sees a card if not all do."""
+    library = known_personas()
     from rich.table import Column, Table
 
-    table = Table("id", "name", "language", Column("about", overflow="fold"), box=None)
-    for persona in library.personas:
+    table = Table("id", "name", "language", "place", Column("about", overflow="fold"), box=None)
+    for persona in library.whole.personas:
         mark = " (default)" if persona is library.default else ""
-        row = (persona.id + mark, persona.name, persona.language, persona.card.creator_notes)
+        place = persona.place_key or ""
+        row = (persona.id + mark, persona.name, persona.language, place, persona.card.creator_notes)
         table.add_row(*map(plain, row))
     console = _console()
     console.print(table)
@@ -57,19 +58,12 @@ def list_personas() -> None:
 @app.command("show")
 def show_persona(name: Annotated[str, typer.Argument(help="Id or name of a persona, or a card file.")]) -> None:
     """Show a persona's whole card."""
-    library = PersonaLibrary()
-    match library.find(name):
-        case Persona() as persona:
-            _show_card(persona.card, f"{persona.id}  {persona.source_path}")
-        case Ambiguous(matches=matches):
-            ids = ", ".join(persona.id for persona in matches)
-            raise typer.BadParameter(inert(f"Several personas are called “{name}”; say which by its id: {ids}."))
-        case None if os.path.isfile(name):  # unlike Path.is_file, takes any name
-            _show_file(Path(name))
-        case None:
-            near = ", ".join(library.near(name))
-            hint = f"Did you mean {near}?" if near else "`familiar persona list` shows all."
-            raise typer.BadParameter(inert(f"There is no persona “{name}”. {hint}"))
+    shelf = known_personas().whole
+    if shelf.find(name) is None and os.path.isfile(name):  # unlike Path.is_file, takes any name
+        _show_file(Path(name))
+        return
+    persona = persona_named(name, shelf)
+    _show_card(persona.card, f"{persona.id}  {persona.source_path or persona.place_key or ''}".rstrip())
 
 
 def _show_file(path: Path) -> None:

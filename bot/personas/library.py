@@ -72,6 +72,11 @@ class PersonaLibrary(Shelf):
         """What can be seen from a place: the cards for all places, and its own."""
         return _PlaceShelf(self, place_key)
 
+    @property
+    def whole(self) -> Shelf:
+        """The cards of all places together, for whoever runs the bot."""
+        return _WholeShelf(self)
+
     def get(self, persona_id: str) -> Persona | None:
         """The persona with exactly this id, as the database keeps it, whoever can see it."""
         return self._imported.personas.get(persona_id) or self._read.personas.get(persona_id)
@@ -134,6 +139,18 @@ class PersonaLibrary(Shelf):
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong with the cards: a fault for each that cannot be used, a warning for each repair."""
         return self._read.findings
+
+
+class _WholeShelf(Shelf):
+    def __init__(self, library: PersonaLibrary) -> None:
+        self._library = library
+
+    @property
+    def _seen(self) -> Mapping[str, Persona]:
+        return {**self._library.seen_from(None), **self._library.imported}
+
+    def refresh(self) -> None:
+        self._library.refresh()
 
 
 class _PlaceShelf(Shelf):

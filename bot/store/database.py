@@ -132,6 +132,20 @@ def read_once(url: str, work: Callable[Concatenate[Tx, P], T], otherwise: T, *ar
         engine.dispose()
 
 
+def write_once(url: str, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run `work(tx, ...)` in one write transaction on a database that nobody here has open; others may.
+
+    Raises:
+        DatabaseUnusable: as `open_engine`.
+    """
+    engine = open_engine(url)
+    try:
+        with engine.begin() as tx:
+            return work(tx, *args, **kwargs)
+    finally:
+        engine.dispose()
+
+
 def database_file(url: URL) -> Path | None:
     """The file that an address names; `None` for a database in memory."""
     return None if url.database in (None, "", ":memory:") else Path(url.database)

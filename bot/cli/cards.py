@@ -1,0 +1,161 @@
+"""`familiar persona import` and `export`: cards into the database and out of it, also while the bot runs on it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from bot.cli.inert import inert
+from bot.env import SettingsError, load_settings
+from bot.personas.card import CardError
+from bot.personas.files import FORMS, write_persona
+from bot.personas.formats import MAX_FILE_BYTES, CardFile, read_file
+from bot.personas.imported import put_imported
+from bot.personas.library import Ambiguous, Persona, PersonaLibrary, Shelf
+from bot.personas.proposals import NO_PROPOSALS, Proposals, proposals_of
+from bot.store import personas, schema
+from bot.store.database import DatabaseUnusable, Tx, read_once, write_once
+from bot.store.personas import NewPersona, Original
+
+OPERATOR = "operator"
+"""Who brought a card from the command line."""
+
+
+def known_personas() -> PersonaLibrary:
+    """All personas; without the imported ones where the settings or the database cannot be read."""
+    library = PersonaLibrary()
+    with suppress(SettingsError, DatabaseUnusable):
+        put_imported(library, load_settings().sqlite_url)
+    return library
+
+
+def persona_named(name: str, shelf: Shelf) -> Persona:
+    """The persona that is meant.
+
+    Raises:
+        BadParameter: none, or several; names near ones.
+    """
+    match shelf.find(name):
+        case Persona() as persona:
+            return persona
+        case Ambiguous(matches=matches):
+            ids = ", ".join(persona.id for persona in matches)
+            raise typer.BadParameter(inert(f"Several personas are called “{name}”; say which by its id: {ids}."))
+    near = ", ".join(shelf.near(name))
+    hint = f"Did you mean {near}?" if near else "`familiar persona list` shows all."
+    raise typer.BadParameter(inert(f"There is no persona “{name}”. {hint}"))
+
+
+def import_cards(
+    files: Annotated[list[Path], typer.Argument(help="PNG, CHARX, JSON or YAML files.")],
+    place: Annotated[
+        str, typer.Option(help="The one place that sees them, such as discord:1234 or telegram:-1005678; else all do.")
+    ] = "",
+    accept: Annotated[bool, typer.Option("--accept", help="Let them use the model and tools they ask for.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Import cards. Shows what had to be mended and what a card asks for, and asks before it keeps one."""
+    if place and not all(place.partition(":")):
+        raise typer.BadParameter("A place is a platform and an id, such as discord:1234.", param_hint="--place")
+    url = load_settings().sqlite_url
+    schema.upgrade(url)
+    refused = [path for path in files if not _import_one(path, place or None, url, accept=accept, yes=yes)]
+    if refused:
+        raise typer.Exit(1)
+
+
+def _import_one(path: Path, place: str | None, url: str, *, accept: bool, yes: bool) -> bool:
+    """Whether a card was imported, or its user did not want it."""
+    try:
+        data = _read(path)
+        read = read_file(data, fallback_name=path.stem)
+    except CardError as error:
+        _say(f"{path}: {error.problem} {error.remedy}")
+        return False
+    proposals = proposals_of(read.card)
+    _describe(path, read, proposals, accept=accept)
+    if not yes and not typer.confirm(f"Import it for {place or 'all places'}?"):
+        return True
+    new = NewPersona(
+        card=read.card,
+        place_key=place,
+        container=read.container,
+        sha256=read.sha256,
+        data=data,
+        picture=read.picture,
+        brought_by=OPERATOR,
+    )
+    persona_id = write_once(url, _keep, new, proposals if accept else NO_PROPOSALS)
+    _say(f"{read.card.spoken_name} is imported as {persona_id}. A running bot knows it at the next command.")
+    return True
+
+
+def _read(path: Path) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_FILE_BYTES + 1)
+    except OSError as error:
+        raise CardError(f"The file cannot be read: {error.strerror}.", "Check its name and who may read it.") from error
+
+
+def _describe(path: Path, read: CardFile, proposals: Proposals, *, accept: bool) -> None:
+    _say(f"{path}: {read.card.spoken_name} ({read.container.upper()})")
+    for told in read.warnings:
+        _say(f"  {told}")
+    if proposals:
+        wishes = ", ".join(filter(None, (proposals.model, *proposals.tool_groups)))
+        _say(f"  asks for a model or tools: {wishes}; {'granted' if accept else 'not granted without --accept'}")
+
+
+def _keep(tx: Tx, new: NewPersona, accepted: Proposals) -> str:
+    now = datetime.now(UTC)
+    persona_id = personas.keep_draft(tx, new, now)
+    personas.confirm(tx, persona_id, accepted, by=OPERATOR, now=now)
+    return persona_id
+
+
+def export_card(
+    name: Annotated[str, typer.Argument(help="Id or name of a persona.")],
+    form: Annotated[
+        str, typer.Option("--format", "-f", help=f"{', '.join(FORMS)}; else png for one with a picture.")
+    ] = "",
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The file to write; else named after it.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+) -> None:
+    """Write a persona's card to a file that other programs read. What it was granted here does not go with it."""
+    if form not in ("", *FORMS):
+        raise typer.BadParameter(f"A card is written as one of: {', '.join(FORMS)}.", param_hint="--format")
+    persona = persona_named(name, known_personas().whole)
+    original = _original(persona)
+    form = form or ("png" if original and original.picture else "json")
+    try:
+        own_name, data = write_persona(
+            persona.card, form, datetime.now(UTC), came_as=original.data if original else None
+        )
+    except CardError as error:
+        raise typer.BadParameter(inert(f"{error.problem} {error.remedy}")) from error
+    path = output or Path(own_name)
+    try:
+        with path.open("wb" if force else "xb") as file:
+            file.write(data)
+    except FileExistsError:
+        raise typer.BadParameter(inert(f"{path} is there already; --force writes over it.")) from None
+    except OSError as error:
+        raise typer.BadParameter(inert(f"{path} cannot be written: {error.strerror}.")) from error
+    _say(f"{persona.name} is written to {path}.")
+
+
+def _original(persona: Persona) -> Original | None:
+    if not persona.is_imported:
+        return None
+    return read_once(load_settings().sqlite_url, personas.read_original, None, persona.id)
+
+
+def _say(text: str) -> None:
+    print(inert(text))

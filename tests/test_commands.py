@@ -236,7 +236,7 @@ async def test_D28_what_people_type_comes_back_as_they_typed_it_never_as_markup(
     [
         ("summary__idle_seconds", "summary__idle_seconds"),
         ("_lean_ __bold__", r"\_lean\_ \_\_bold\_\_"),
-        ("*a* `b` [c] <d> |e| ~f~ #g &h", r"\*a\* \`b\` \[c\] \<d\> \|e\| \~f\~ \#g \&h"),
+        ("*a* `b` [c] <d> |e| ~f~ #g &h $i$", r"\*a\* \`b\` [c\] \<d\> \|e\| \~f\~ \#g \&h \$i\$"),
         ("two\nlines", "two lines"),
         ("openai/gpt-5.1:free", "openai/gpt-5.1:free"),
     ],

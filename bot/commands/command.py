@@ -180,7 +180,8 @@ class Command:
     suggest: Suggest | None = None
 
 
-_MARKUP = re.compile(r"[\\`*\[\]<>|~#&]|(?<!\w)_+|_+(?!\w)")
+_MARKUP = re.compile(r"[\\`*\]<>|~#&$]|(?<!\w)_+|_+(?!\w)")
+"""A bracket that opens is let alone: nothing closes it, and with a backslash before it a formula would begin."""
 
 
 def inert(text: str) -> str:

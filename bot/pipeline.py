@@ -118,10 +118,10 @@ class Pipeline:
         if inbound.kind is InboundKind.MIGRATION:
             await self._migrate(inbound)
             return
-        if (wanted := await self.hooks.on_inbound(inbound)) is None:
-            await self._let_go(inbound)
-            return
-        inbound = wanted
+        wanted = await self.hooks.on_inbound(inbound)
+        await (self._let_go(inbound) if wanted is None else self._receive(wanted))
+
+    async def _receive(self, inbound: Inbound) -> None:
         if inbound.kind is InboundKind.DELETE:  # from anybody: platforms do not say who deleted something
             await self.db.run(self._delete, inbound)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pytest
 
@@ -90,10 +91,31 @@ def test_telegram_messages_have_addresses_in_supergroups(
     assert message_link(channel, message_id) == address
 
 
-async def test_a_terminal_shows_what_a_file_would_hold() -> None:
+async def told_by_terminal(exports: Path, answer: Outbound = NOTES) -> str:
     shown = io.StringIO()
-    await ConsoleReply(Paper(io.StringIO(), shown), Ticket(), None, lambda: "").finish(NOTES)
-    assert shown.getvalue().startswith("Here are the notes.\n\n# Notes\nmuch to say\n")
+    await ConsoleReply(Paper(io.StringIO(), shown), Ticket(), None, lambda: "", exports).finish(answer)
+    return shown.getvalue()
+
+
+async def test_a_terminal_saves_a_file_and_tells_where_and_overwrites_none(tmp_path: Path) -> None:
+    exports = tmp_path / "data" / "exports"
+    for name in ("memory.md", "memory-2.md", "memory-3.md"):
+        assert await told_by_terminal(exports) == f"Here are the notes.\n→ {exports / name}\n"
+        assert (exports / name).read_text(encoding="utf-8").startswith("# Notes\nmuch to say\n")
+        (exports / name).write_text(name, encoding="utf-8")
+    assert (exports / "memory.md").read_text(encoding="utf-8") == "memory.md"
+
+
+@pytest.mark.parametrize("name", ["../../out.md", "/etc/out.md", "a/b/out.md"])
+async def test_no_name_of_a_file_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
+    told = await told_by_terminal(tmp_path / "exports", Outbound(text="Here.", file=OutFile(name=name, text="x")))
+    assert told == f"Here.\n→ {tmp_path / 'exports' / 'out.md'}\n"
+
+
+async def test_a_terminal_shows_what_a_file_would_hold_where_none_can_be_saved(tmp_path: Path) -> None:
+    (tmp_path / "exports").touch()
+    told = await told_by_terminal(tmp_path / "exports")
+    assert told.startswith("Here are the notes.\n\n# Notes\nmuch to say\n")
 
 
 def test_a_terminal_has_no_addresses() -> None:

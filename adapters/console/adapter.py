@@ -40,7 +40,8 @@ REPLY_GRACE_SECONDS = 5.0
 
 class ConsoleAdapter:
     """The terminal: a prompt with history and completion, or a pipe, which is answered line by line. `why` tells in a
-    line what made the newest answer fail; blank = nothing is known.
+    line what made the newest answer fail; blank = nothing is known. Files are put into the folder `exports`; without
+    one their text is shown.
     """
 
     def __init__(
@@ -49,12 +50,13 @@ class ConsoleAdapter:
         *,
         history: Path | None,
         spawn: Spawn,
+        exports: Path | None = None,
         stdin: TextIO | None = None,
         stdout: TextIO | None = None,
         why: Callable[[], str] = lambda: "",
     ) -> None:
         stdin, stdout = stdin or sys.stdin, stdout or sys.stdout
-        self._spawn, self._why = spawn, why
+        self._spawn, self._why, self._exports = spawn, why, exports
         self._deliver: Deliver | None = None
         self._is_interactive = stdin.isatty() and stdout.isatty()
         self._is_ending = False
@@ -113,7 +115,8 @@ class ConsoleAdapter:
         speaker: Speaker | None = None,
     ) -> ReplyStream:
         """Begin an answer. There is no limit to its length, so `max_parts` has no meaning here."""
-        return ConsoleReply(self._surface, handle if isinstance(handle, Ticket) else Ticket(), before_send, self._why)
+        ticket = handle if isinstance(handle, Ticket) else Ticket()
+        return ConsoleReply(self._surface, ticket, before_send, self._why, self._exports)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Nothing: what a terminal has shown stays."""

@@ -7,9 +7,11 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol
 
-from bot.chat import BeforeSend, Outbound, PartState, SentPart
+from adapters.console.files import save_file
+from bot.chat import BeforeSend, Outbound, OutFile, PartState, SentPart
 
 CONTROLS = dict.fromkeys([code for code in (*range(0x20), *range(0x7F, 0xA0)) if code not in (0x09, 0x0A)])
 """Characters that command a terminal (C0 and C1 but tab and line break): a model's text may move no cursor."""
@@ -74,9 +76,15 @@ class ConsoleReply:
     """
 
     def __init__(
-        self, surface: Surface, ticket: Ticket, before_send: BeforeSend | None, why: Callable[[], str]
+        self,
+        surface: Surface,
+        ticket: Ticket,
+        before_send: BeforeSend | None,
+        why: Callable[[], str],
+        exports: Path | None = None,
     ) -> None:
         self._surface, self._ticket, self._before_send, self._why = surface, ticket, before_send, why
+        self._exports = exports
         self._text = ""
         ticket.begin()
         surface.begin(self)
@@ -91,10 +99,25 @@ class ConsoleReply:
                 await self._surface.grow(self, text)
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
-        """Show the final text, and what a file would hold; nothing for a blank one (D12)."""
-        if outbound.file:
-            outbound = replace(outbound, text=f"{outbound.text}\n\n{outbound.file.text}", file=None)
-        return await self._end(outbound)
+        """Show the final text, and where its file is; nothing for a blank one (D12)."""
+        if not outbound.file:
+            return await self._end(outbound)
+        path = await self._save(outbound.file)
+        if path is None:
+            return await self._end(replace(outbound, text=f"{outbound.text}\n\n{outbound.file.text}", file=None))
+        parts = await self._end(replace(outbound, file=None))
+        with self._unless_gone():
+            await self._surface.tell(f"→ {path}".translate(CONTROLS))
+        return parts
+
+    async def _save(self, file: OutFile) -> Path | None:
+        """Where a file has been put; `None` where none can be."""
+        if self._exports is None:
+            return None
+        try:
+            return await asyncio.to_thread(save_file, file, self._exports.absolute())
+        except OSError:
+            return None
 
     async def fail(self, outbound: Outbound) -> tuple[SentPart, ...]:
         """Keep what was shown, tell `outbound` below it, and why: whoever reads this can mend it."""

@@ -55,10 +55,13 @@ def configured_adapters(
 
 
 def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu, why: Callable[[], str]) -> ConsoleAdapter:
-    """The terminal, whose typed lines are remembered in the data folder; `why` tells what made an answer fail."""
+    """The terminal, with its history of lines and its exports in the data folder; `why` tells what made an answer
+    fail.
+    """
     from adapters.console import ConsoleAdapter
 
-    return ConsoleAdapter(menu, history=settings.data_dir / "chat.history", spawn=tasks.spawn, why=why)
+    folder = settings.data_dir
+    return ConsoleAdapter(menu, history=folder / "chat.history", exports=folder / "exports", spawn=tasks.spawn, why=why)
 
 
 def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles) -> Adapter:

@@ -267,6 +267,8 @@ ARCHIVES = (
           Refused(words="luna/card")),
     Nasty("P26", "a thousand files", lambda: charx(**{f"a/{n}": b"" for n in range(1_000)}),
           Refused(words="1,000 files")),
+    Nasty("P26", "a thousand folders", lambda: charx(**{f"{n}/": b"" for n in range(1_000)}),
+          Refused(words="1,000 files")),
     Nasty("P26", "larger than a file may be", lambda: charx() + bytes(MAX_FILE_BYTES), Refused(words="more than")),
     Nasty("P16", "a file that is a bomb", lambda: charx(**{"a.bin": bytes(2**24)}), Refused(words="far larger")),
     Nasty("P16", "a card that is a bomb", lambda: archive({"card.json": b" " * 2**24}), Refused(words="far larger")),

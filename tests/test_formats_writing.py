@@ -15,6 +15,7 @@ from PIL import Image, ImageSequence
 from bot.personas.card import CardError, PersonaCard
 from bot.personas.export import COPY_NOTICE, file_name, stamped
 from bot.personas.formats import CardFile, Container, png, read_file, write_charx, write_json, write_png
+from bot.personas.formats.text import MAX_DEPTH
 from tests.cards import (
     BOOK,
     LUNA,
@@ -248,6 +249,28 @@ def test_a_new_picture_replaces_the_one_that_the_card_lists(uri: str) -> None:
     assert found.picture == PLAIN_PNG
     assert read_file(write_charx(found.card, OTHER_PNG, found.assets)).picture == OTHER_PNG
     assert read_file(write_png(found.card, OTHER_PNG)).picture == write_png(found.card, OTHER_PNG)
+
+
+def test_a_new_picture_takes_no_other_files_place() -> None:
+    found = read_file(charx(v3(assets=[asset("emotion", f"embeded://{ICON}", "joy")]), **{ICON: PLAIN_PNG, "a": b"1"}))
+    again = read_file(write_charx(found.card, OTHER_PNG, found.assets))
+    assert (again.card, again.picture, again.assets) == (found.card, OTHER_PNG, found.assets)
+
+
+def test_a_file_that_is_called_like_the_card_does_not_become_it() -> None:
+    hidden = text("chara-ext-asset_:card.json", base64.b64encode(as_json(v3(name="Mallory"))))
+    found = read_file(make_png(hidden, text("ccv3", as_base64(v3()))))
+    assert read_file(write_charx(found.card, found.picture, found.assets)).card == LUNA
+
+
+def test_a_card_as_deep_as_cards_may_be_can_be_read_again() -> None:
+    deep: object = 0
+    for _ in range(MAX_DEPTH - 2):
+        deep = [deep]
+    card = read_file(as_json({**V1, "own": deep})).card
+    assert read_file(write_json(card)).card == card
+    with pytest.raises(CardError, match="nests deeper"):
+        read_file(as_json({**V1, "own": [deep]}))
 
 
 def test_an_export_is_stamped_and_keeps_when_the_card_was_made() -> None:

@@ -14,7 +14,7 @@ from itertools import groupby
 from string import ascii_uppercase
 
 from bot.llm.model import ModelMessage, ModelRequest, Role
-from bot.memory.delta import Ground, Line, schema
+from bot.memory.delta import MOST_OPERATIONS, Ground, Line, schema
 from bot.memory.items import Item, Memory
 from bot.prompt.shortening import shorten
 from bot.store.tables import MessageKind
@@ -31,6 +31,8 @@ meant. Lines are told apart by their order as well.
 """
 LONGEST_READ = 240
 """Characters in which the first words of a message are looked for."""
+LEAST_OPERATIONS, OPERATION_TOKENS = 4, 50
+"""Of one kind that a reply may always hold, and what the output limit must have for each more."""
 LONGEST_CALL = 200
 """Characters of a tool's arguments, and of its result."""
 
@@ -145,9 +147,14 @@ def summary_request(
         model=model,
         messages=with_correction(messages, correction),
         max_output_tokens=max_output_tokens,
-        json_schema=schema(),
+        json_schema=schema(ground_of(material), most=_most_operations(max_output_tokens)),
         parameters=dict(parameters or {}),
     )
+
+
+def _most_operations(max_output_tokens: int) -> int:
+    """So many of a kind that lists of all kinds, half full, end before the limit does: a cut reply is worth nothing."""
+    return max(LEAST_OPERATIONS, min(MOST_OPERATIONS, max_output_tokens // OPERATION_TOKENS))
 
 
 def with_correction(messages: tuple[ModelMessage, ...], correction: tuple[str, str] | None) -> tuple[ModelMessage, ...]:
@@ -184,9 +191,9 @@ def _listed(material: Material) -> Iterator[str]:
     """The range, who is who, and people's lines under their days."""
     everything = [*_numbered(material)]
     said = [(number, row) for number, row in everything if row.kind is MessageKind.SAID]
-    names = {row.author_key: inert(row.author_name) for _, row in said}
+    names = {row.author_key: row.author_name for _, row in said}
     letters = {key: _letter(place) for place, key in enumerate(names)}
-    people = ", ".join(f"{letters[key]} = {name} ({key})" for key, name in names.items())
+    people = ", ".join(f"{letters[key]} = {inert(name)} ({key})" for key, name in names.items())
     yield f"1 to {len(everything)}; {people}"
     openings = _openings([_said(row, {}, material.longest_line) for _, row in said], LINE_WORDS, LONGEST_FIRST)
     lines = zip(said, openings, strict=True)
@@ -205,11 +212,11 @@ def _letter(place: int) -> str:
 def _openings(texts: Iterable[str], bounds: tuple[int, int], longest: int) -> Iterator[str]:
     """Of each text as many first words as tell it from the others, within the bounds."""
     least, most = bounds
-    begun = [inert(text[:LONGEST_READ]).split()[:most] for text in texts]
+    begun = [text[:LONGEST_READ].split()[:most] for text in texts]
     times = Counter(tuple(words[:many]) for words in begun for many in range(least, most))
     for words in begun:
         enough = next((many for many in range(least, most) if times[tuple(words[:many])] == 1), most)
-        opening = " ".join(words[:enough])
+        opening = inert(" ".join(words[:enough]))
         yield opening if len(opening) <= longest else opening[:longest].rsplit(" ", 1)[0]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -130,12 +130,19 @@ def _is_still_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
     ground, now = attempt.ground, read_ground(tx, attempt.ground.conversation_id)
     if now is None or now.watermark != ground.watermark:
         return False
-    rows = read_window(tx, reading.session_id, ground.conversation_id, up_to=attempt.to_position, room=_EVERYTHING)
     return (
-        tuple(rows) == reading.rows
+        _rows_now(tx, attempt, reading) == reading.rows
         and read_memory(tx, ground.conversation_id) == reading.memory
         and tuple(read_rows(tx, [row.id for row in reading.again])) == reading.again
     )
+
+
+def _rows_now(tx: Tx, attempt: Attempt, reading: Reading) -> tuple[WindowRow, ...]:
+    """What stands between the watermark and the cut, if anything does."""
+    ground, up_to = attempt.ground, attempt.to_position
+    if up_to <= ground.watermark:
+        return ()
+    return tuple(read_window(tx, reading.session_id, ground.conversation_id, up_to=up_to, room=_EVERYTHING))
 
 
 def _apply(tx: Tx, ground: Ground, delta: Delta, made_by: str, count: Count, now: datetime) -> None:
@@ -158,7 +165,7 @@ def record_attempt(
         "model": attempt.model,
         "tokens_before": attempt.tokens_before,
         "tokens_after": attempt.tokens_after,
-        "delta": json.dumps(asdict(delta), default=str, ensure_ascii=False) if delta else "",
+        "delta": json.dumps(delta, default=_plain, ensure_ascii=False) if delta else "",
         "outcome": outcome.value,
         "problem": problem,
         "began_at": attempt.began_at,
@@ -167,6 +174,11 @@ def record_attempt(
     made = tx.execute(_INSERT, values).inserted_primary_key
     assert made is not None
     return int(made[0])
+
+
+def _plain(value: object) -> object:
+    """What JSON has no word for: our values by their fields, days as text."""
+    return {field.name: getattr(value, field.name) for field in fields(value)} if is_dataclass(value) else str(value)
 
 
 _NEWEST = (

@@ -124,13 +124,15 @@ class Pipeline:
     async def _receive(self, inbound: Inbound) -> None:
         if inbound.kind is InboundKind.DELETE:  # from anybody: platforms do not say who deleted something
             await self.db.run(self._delete, inbound)
+            self.desk.keeper.forget(inbound.channel.session_key)
             return
         if not self.policy.admits(inbound.author, inbound.channel):
             await self._refuse(inbound)
             return
         heard = await self.db.run(self._hear, inbound, await self._count_ahead(inbound), self.now())
-        if heard is None:
-            return  # a duplicate or an edit
+        if heard is None:  # a duplicate or an edit
+            self._forget_edited(inbound)
+            return
         if heard.introduction is not None:
             handle = inbound.reply_handle if heard.verdict.is_start else None
             self.introducer.post(heard.introduction, heard.settings, self._locale(heard, inbound), handle)
@@ -146,6 +148,10 @@ class Pipeline:
             if heard.is_repost:
                 self.dispatcher.withdraw(heard.session.id, heard.message_id)
             self._request_turn(heard, inbound)
+
+    def _forget_edited(self, inbound: Inbound) -> None:
+        if inbound.kind is InboundKind.EDIT:
+            self.desk.keeper.forget(inbound.channel.session_key)
 
     async def _migrate(self, inbound: Inbound) -> None:
         if inbound.migrated_to is not None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
 from bot.chat import InboundKind
 from bot.llm.model import ModelRequest, Role
-from bot.memory.reuse import MOST_FAILURES
-from bot.testing import ScriptedModel
+from bot.memory.reuse import MOST_FAILURES, LastRequest
+from bot.testing import Reply, ScriptedModel, make_channel, make_inbound
 from tests.conftest import MakeApp
-from tests.talking import Chat, open_chat
+from tests.talking import DM, Chat, open_chat
 
 CACHED: dict[str, Any] = {
     "providers": {"test": {"base_url": "http://127.0.0.1:9/v1", "context_window": 16_384, "cached_price": 0.1}},
@@ -128,3 +131,55 @@ async def test_a_reply_there_that_cannot_be_used_is_asked_for_in_a_prompt_of_its
     assert len(chat.model.summaries) == MOST_FAILURES + 1
     await chat.say("and now?")
     assert "as a prompt of its own says" in chat.model.requests[-1].messages[0].text
+
+
+def is_kept(words: str) -> bool:
+    """Whether this process keeps a request with these words, to ask behind it."""
+    gc.collect()
+    return any(words in str(found.messages) for found in gc.get_objects() if isinstance(found, LastRequest))
+
+
+async def delete(chat: Chat, message_id: str) -> None:
+    await chat.app.pipeline.deliver(make_inbound(channel=DM, kind=InboundKind.DELETE, message_id=message_id))
+
+
+ERASURES: dict[str, Callable[[Chat], Awaitable[object]]] = {
+    "delete": lambda chat: delete(chat, "secret"),
+    "edit": lambda chat: chat.say("nothing", message_id="secret", kind=InboundKind.EDIT),
+    "clear": lambda chat: chat.say("/memory clear history -y"),
+}
+
+
+@pytest.mark.parametrize("how", ERASURES)
+async def test_M06_what_is_erased_is_in_no_request_that_is_kept_in_this_process(make_app: MakeApp, how: str) -> None:
+    chat, elsewhere = await open_chat(make_app, **CACHED), make_channel(thread="elsewhere")
+    secret, other = f"secret{uuid4().hex}", f"other{uuid4().hex}"
+    await chat.say(other, channel=elsewhere)
+    await chat.say(secret, message_id="secret")
+    await chat.say("and so on")
+    assert (is_kept(secret), is_kept(other)) == (True, True)
+    await ERASURES[how](chat)
+    assert (is_kept(secret), is_kept(other)) == (False, True)
+
+
+async def test_M06_what_is_deleted_while_its_answer_is_made_is_kept_in_no_request(make_app: MakeApp) -> None:
+    gate, secret = asyncio.Event(), f"secret{uuid4().hex}"
+    chat = await open_chat(make_app, model=ScriptedModel([Reply(text="ok", hold=gate), "ok", "ok"]), **CACHED)
+    await chat.ask(secret, message_id="secret")
+    await chat.model.wait_for(1)
+    await delete(chat, "secret")
+    gate.set()
+    await chat.settled()
+    assert not is_kept(secret)
+    more = f"more{uuid4().hex}"
+    await chat.say(more)
+    assert is_kept(more)
+
+
+async def test_what_is_asked_in_privacy_is_kept_in_no_request(make_app: MakeApp) -> None:
+    chat, secret = await open_chat(make_app, **CACHED), f"secret{uuid4().hex}"
+    await chat.say("/privacy on")
+    await chat.say(secret)
+    assert secret in str(chat.model.requests[-1])
+    chat.model.requests.clear()
+    assert not is_kept(secret)

@@ -40,6 +40,7 @@ async def clear(call: Call, desk: Desk) -> Outbound:
     if "yes" not in call.options:
         return _question(what, counts[what], call, desk)
     count = await desk.db.run(_clear, what, call)
+    desk.keeper.forget(call.session.channel.session_key)
     await desk.hooks.on_memory_cleared(Clearing(session=call.session, what=what, count=count))
     return desk.say("memory-erased" if what in FOR_GOOD else "memory-cleared", call, what=what, count=count)
 

@@ -74,6 +74,10 @@ class Keeper:
             self._running[subject.conversation_id] = running
         return running
 
+    def forget(self, session_key: str) -> None:
+        """Keep nothing in this process of what was sent in a session: something there was erased or changed."""
+        self._compactor.reuse.forget(session_key)
+
     def is_running(self, conversation_id: int) -> bool:
         """Whether a conversation is being folded now."""
         return conversation_id in self._running

@@ -58,6 +58,7 @@ class LastRequest:
     the model's.
     """
 
+    session_key: str
     model: str
     thinking: bool
     messages: tuple[ModelMessage, ...]
@@ -80,16 +81,24 @@ class Reuse:
         self._cached_price, self._mode = cached_price, mode
         self._last: OrderedDict[int, LastRequest] = OrderedDict()
         self._failures: Counter[str] = Counter()
+        self._changed: OrderedDict[str, None] = OrderedDict()
 
     def note(self, turn: Turn, prompt: Prompt) -> None:
-        """Keep what was sent for a turn, unless messages were left out of it, or it is too heavy to keep."""
+        """Keep what was sent for a turn, unless messages were left out of it, it is too heavy to keep, or was asked in
+        privacy.
+        """
+        session_key = turn.session.channel.session_key
         self._last.pop(turn.conversation_id, None)
-        if not self._is_wanted(turn.model):
+        if session_key in self._changed:  # its turn may have opened before that
+            del self._changed[session_key]
+            return
+        if not self._is_wanted(turn.model) or any(row.is_private for row in turn.history):
             return
         is_whole = not (prompt.dropped or prompt.cuts.shortened or prompt.cuts.results)
         if not is_whole or any(message.images for message in prompt.messages):
             return
         self._last[turn.conversation_id] = LastRequest(
+            session_key=session_key,
             model=turn.model,
             thinking=turn.settings.values.thinking,
             messages=prompt.messages,
@@ -101,6 +110,14 @@ class Reuse:
         )
         if len(self._last) > REQUESTS_KEPT:
             self._last.popitem(last=False)
+
+    def forget(self, session_key: str) -> None:
+        """Something that was said or remembered in a session is gone or was changed: keep no request that has it."""
+        for conversation_id in [key for key, last in self._last.items() if last.session_key == session_key]:
+            del self._last[conversation_id]
+        self._changed[session_key] = None
+        if len(self._changed) > REQUESTS_KEPT:
+            self._changed.popitem(last=False)
 
     def last_for(self, subject: Subject, snapshot: Snapshot, material: Material, frame: Frame) -> LastRequest | None:
         """The request to ask behind; `None` where there is none that shows the model all of the material as it is now,

@@ -47,6 +47,8 @@ class WindowRow:
     tool_call_id: str | None = None
     tool_name: str | None = None
     reply_to: str | None = None
+    is_private: bool = False
+    """Whether it is to be forgotten once it is answered."""
 
 
 class Measured(Protocol):
@@ -96,6 +98,7 @@ _COLUMNS = (
     messages.c.tool_call_id,
     messages.c.tool_name,
     messages.c.reply_to,
+    messages.c.is_private,
 )
 SHOWN = or_(messages.c.state.is_(None), messages.c.state != ReplyState.FAILED.value)
 """A reply that the platform refused was read by nobody, and must not be taken as said."""
@@ -259,6 +262,7 @@ def _window_row(row: Any) -> WindowRow:
         tool_call_id=row[13],
         tool_name=row[14],
         reply_to=row[15],
+        is_private=row[16],
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gettext
 import io
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import polib
@@ -44,7 +44,13 @@ class Catalogue:
         """
         self._by_locale = {locale: _read(folder / f"{locale}.po") for locale in locales_of(folder)}
         self._by_tag = {locale.lower(): locale for locale in self._by_locale}
+        self._added: dict[str, dict[str, str]] = {}
         self._told: set[tuple[str, str]] = set()
+
+    def add(self, texts: Mapping[str, Mapping[str, str]]) -> None:
+        """Texts that extensions bring, by locale and id; none takes the place of one of ours."""
+        for locale, wordings in texts.items():
+            self._added.setdefault(locale, {}).update(wordings)
 
     @property
     def locales(self) -> tuple[str, ...]:
@@ -80,6 +86,7 @@ class Catalogue:
             wording = texts.ngettext(message_id, message_id, count) if isinstance(count, int) else message_id
             if wording == message_id:  # gettext's word for: not there
                 wording = texts.gettext(message_id)
+            wording = self._added.get(candidate, {}).get(message_id, wording) if wording == message_id else wording
             if wording != message_id:
                 return wording
         return None

@@ -33,7 +33,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge"),
     ("bot.commands",),
     ("bot.pipeline", "bot.runner", "bot.introduction", "bot.judging"),
-    ("bot.extensions", "bot.app", "bot.cli", "bot.web", "bot.__main__"),
+    ("bot.extensions", "bot.guarded", "bot.app", "bot.cli", "bot.web", "bot.__main__"),
     ("bot.testing",),
 )
 
@@ -76,6 +76,8 @@ TASK_BOUNDARIES: dict[str, str] = {
     "adapters.discord.lanes:Lanes._run": "one bad event must not silence its channel",
     "bot.agent:Agent._run_tool": "a tool may be anybody's code; the model hears that it failed",
     "bot.app.running:App._run_adapter": "a platform's crash is a failure of that platform, and decides the exit code",
+    "bot.extensions:find_modules": "an extension may fail in any way while it is imported; the operator must hear it",
+    "bot.extensions:_extension_of": "the same while it is asked what it brings",
     "bot.guard:Guard.call": "an extension may be anybody's code; everybody else goes on without it",
     "bot.memory.compaction:Compactor._fold": "a fault that is not on record would be paid for again at every turn",
     "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",

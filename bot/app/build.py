@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from bot.agent import Agent
 from bot.app.clock import build_jobs
+from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
 from bot.app.personas import persona_problems
 from bot.app.platforms import Platforms, configured_adapters
@@ -18,10 +19,11 @@ from bot.commands import COMMANDS, make_complete
 from bot.commands.command import Command, Desk
 from bot.dispatch import Dispatcher
 from bot.env import SettingsError
+from bot.extensions import Added, add_extensions, find_modules
 from bot.gate import AccessPolicy, LoopGuard, is_called
 from bot.gauge import Gauge
 from bot.greeting import Greeter
-from bot.hook_calls import HookCalls
+from bot.guard import Faults
 from bot.introduction import Introducer
 from bot.judging import Judge, is_text_command
 from bot.llm.catalogue import token_factor
@@ -88,10 +90,11 @@ def build_app(
     """Make an app from settings; nothing is opened yet. What is passed in replaces what the settings would make.
 
     Raises:
-        SettingsError: the settings name a persona that is not there.
+        SettingsError: the settings name a persona or an extension that cannot be used.
     """
     core = _build_core(settings, library or PersonaLibrary(), counter or TokenCounter(), now)
     models = _build_models(core, local, model)
+    tools, commands = (*tools, *core.added.tools), (*commands, *core.added.commands)
     greeter = Greeter(db=core.db, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
     builder = _build_builder(core)
@@ -105,8 +108,11 @@ def build_app(
     pipeline = _build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
     if adapters is None:
         adapters = configured_adapters(settings, core.db, core.tasks, menu, _make_wants_files(core))
+        adapters |= {platform: make(menu) for platform, make in core.added.adapters.items()}
     for name, adapter in adapters.items():
         core.platforms[name] = adapter
+    default = models.directory.default
+    core.host.connect(Services(model=models.model, default_model=default, opener=opener, keeper=keeper))
     return App(
         core=core,
         models=models,
@@ -146,20 +152,32 @@ def _build_core(
     put_imported(library, settings.sqlite_url)
     if problems := persona_problems(settings, library):
         raise SettingsError(problems)
-    db = Database(settings.sqlite_url)
+    db, tasks, catalogue = Database(settings.sqlite_url), Tasks(), Catalogue()
+    host = AppHost(db, now=now, count=counter.count)
+    added = _build_added(settings, db, tasks, host)
+    for texts in added.texts:
+        catalogue.add(texts)
     return Core(
         settings=settings,
         db=db,
-        tasks=Tasks(),
-        catalogue=Catalogue(),
+        tasks=tasks,
+        catalogue=catalogue,
         counter=counter,
         library=library,
         imported=ImportedPersonas(db, library),
         resolver=Resolver(settings, settings.profiles),
-        platforms=Platforms(hooks := HookCalls()),
-        hooks=hooks,
+        platforms=Platforms(added.hooks),
+        added=added,
+        host=host,
         now=now,
     )
+
+
+def _build_added(settings: Settings, db: Database, tasks: Tasks, host: AppHost) -> Added:
+    def keep(extension: str, fault: str) -> None:
+        tasks.spawn("keep a fault", db.run(ledger.remember, FAULT + extension, fault))
+
+    return add_extensions(settings, find_modules(settings.extensions), host, Faults(keep))
 
 
 def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> Models:
@@ -208,7 +226,7 @@ def _build_opener(core: Core, models: Models) -> TurnOpener:
 
 def _build_builder(core: Core) -> PromptBuilder:
     return PromptBuilder(
-        sections=SECTIONS,
+        sections=(*SECTIONS, *core.added.sections),
         count=core.counter.count,
         section_timeout_ms=core.settings.section_timeout_ms,
         injected_budget=core.settings.memory_token_budget,

@@ -36,7 +36,13 @@ def build_keeper(core: Core, models: Models) -> Keeper:
         settings=core.settings,
         count=core.counter.count,
         now=core.now,
-        reuse=Reuse(models.prices.billed_price, core.settings.summary.reuse_prefix),
+        # What hooks rewrite is not what was built, so that nothing can be asked behind it.
+        reuse=Reuse(
+            models.prices.billed_price,
+            "off" if core.hooks.rewrites_requests else core.settings.summary.reuse_prefix,
+        ),
+        hooks=core.hooks,
+        stand_in=core.added.stand_in,
     )
     notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
     return Keeper(compactor, core.tasks, cached_price=models.prices.cached_price, tell_done=notices.tell_done)

@@ -10,11 +10,13 @@ from typing import Any
 
 import structlog
 
+from bot.app.host import FAULT, AppHost
 from bot.app.platforms import Platforms
 from bot.chat import Adapter, Author, ChannelRef, CommandMenu
 from bot.commands.command import Desk
 from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import AdapterError
+from bot.extensions import Added
 from bot.hook_calls import HookCalls
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.client import OpenAIModel
@@ -61,8 +63,14 @@ class Core:
     imported: ImportedPersonas
     resolver: Resolver
     platforms: Platforms
-    hooks: HookCalls
+    added: Added
+    host: AppHost
     now: Callable[[], datetime]
+
+    @property
+    def hooks(self) -> HookCalls:
+        """Those of all extensions."""
+        return self.added.hooks
 
 
 @dataclass(kw_only=True)
@@ -108,6 +116,7 @@ class App:
         await asyncio.to_thread(core.counter.load)
         await core.imported.refresh()
         self.models.learned.extend(await core.db.read(ledger.load_quirks))
+        await core.db.run(ledger.forget_all, FAULT)
         interrupted = await core.db.run(replies.mark_interrupted)
         await core.db.run(replies.close_expired, core.now(), core.settings.answer_within)
         await core.db.run(privacy.forget_answered)

@@ -61,10 +61,7 @@ def without_effect(settings: Settings) -> list[str]:
     ]
 
 
-_UNHEEDED = (
-    "tool_groups",
-    "extensions",
-)
+_UNHEEDED = ("tool_groups",)
 
 
 def secrets_of(settings: Settings) -> list[str]:

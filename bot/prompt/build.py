@@ -251,9 +251,10 @@ class PromptBuilder:
         return sum(self._count(str(tool.parameters) + tool.description) + MESSAGE_OVERHEAD_TOKENS for tool in tools)
 
     async def _section(self, section: Section, turn: Turn) -> str | None:
-        limit = self._section_timeout_ms / 1000 if self._section_timeout_ms else None
+        limit = self._section_timeout_ms / 1000 if self._section_timeout_ms and section.is_timed else None
         try:
-            return await asyncio.wait_for(section.build(turn), limit)
+            text = await asyncio.wait_for(section.build(turn), limit)
+            return text if text is None or section.budget is None else cap(text, section.budget, self._count)
         except TimeoutError:
             log.warning("prompt.section_late", section=section.name)
         except Exception as error:

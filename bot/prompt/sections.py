@@ -58,6 +58,10 @@ class Section:
     slot: Slot
     build: Callable[[Turn], Awaitable[str | None]]
     hold: Hold = Hold.FIRM
+    budget: int | None = None
+    """Tokens at most; what is longer is cut in its middle."""
+    is_timed: bool = True
+    """Whether it is to be held to `SECTION_TIMEOUT_MS`; one of an extension keeps to that by itself."""
 
 
 async def card_section(turn: Turn) -> str | None:

@@ -56,7 +56,9 @@ class Settings(PlaceSettings, BaseSettings):
         "code 1 when none is left; exit = stop all and end with exit code 1",
     )
     stop_grace: Seconds = Field(timedelta(seconds=7), description="seconds that running answers get at a stop")
-    extensions: NameList = Field((), description="no effect yet: Python modules with TOOLS, SECTIONS, HOOKS, COMMANDS")
+    extensions: NameList = Field(
+        (), description="Python modules with TOOLS, SECTIONS, HOOKS, COMMANDS, beside those that packages register"
+    )
     overheard_chars: int = Field(
         2000, ge=100, description="characters kept of one message that was not addressed to the bot"
     )

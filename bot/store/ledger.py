@@ -81,6 +81,18 @@ def recall(tx: Tx, name: str) -> str | None:
     return tx.execute(select(remembered.c.value).where(remembered.c.name == name)).scalar()
 
 
+def recall_all(tx: Tx, prefix: str) -> dict[str, str]:
+    """Every remembered fact whose name begins so, by the rest of its name."""
+    begun = remembered.c.name.startswith(prefix, autoescape=True)
+    rows = tx.execute(select(remembered.c.name, remembered.c.value).where(begun).order_by(remembered.c.name)).all()
+    return {name.removeprefix(prefix): value for name, value in rows}
+
+
+def forget_all(tx: Tx, prefix: str) -> None:
+    """Forget every fact whose name begins so."""
+    tx.execute(delete(remembered).where(remembered.c.name.startswith(prefix, autoescape=True)))
+
+
 def remember(tx: Tx, name: str, value: str) -> None:
     """Keep a fact about ourselves, replacing the former one."""
     tx.execute(delete(remembered).where(remembered.c.name == name))

@@ -170,6 +170,7 @@ def test_the_copy_for_old_readers_says_that_it_is_one_and_has_no_decorators() ->
     assert contents == ["It is late.", "An address such as\n@@home stays.", ""]
     assert data["character_book"]["name"] == "Clocks"
     assert data["creator_notes"] == f"By hand.\n\n{COPY_NOTICE}"
+    assert v2_copy(luna(creator_notes=data["creator_notes"]))["data"]["creator_notes"] == data["creator_notes"]
     assert read_file(write_png(card, None)).card == card
 
 

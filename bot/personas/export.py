@@ -85,7 +85,7 @@ def _v3(card: PersonaCard) -> dict[str, Any]:
 
 def as_v2_copy(card: PersonaCard) -> dict[str, Any]:
     """The V2 card that stands beside a V3 one in the same picture, and says so to people."""
-    notes = "\n\n".join(filter(None, (card.creator_notes, COPY_NOTICE)))
+    notes = "\n\n".join(filter(None, (card.creator_notes.removesuffix(COPY_NOTICE).strip(), COPY_NOTICE)))
     return _v2(card.model_copy(update={"creator_notes": notes}))
 
 

@@ -33,7 +33,7 @@ def write_png(card: PersonaCard, picture: bytes | None) -> bytes:
         CardError: the picture is damaged, or has too many pixels.
     """
     carrier = as_png(picture) if picture else png.plain_picture(_PLAIN_COLOR, side=_PLAIN_SIDE)
-    if picture and _holds_another(card, picture, files={}):
+    if picture and _icon(card, files={}) not in (None, picture):
         card = _with_icon(card, THE_PICTURE)
     texts = {"chara": as_v2_copy(card), "ccv3": as_mapping(_with_listed_icon(card))}
     return png.with_texts(carrier, {keyword: base64.b64encode(_json(said)) for keyword, said in texts.items()})
@@ -60,10 +60,6 @@ def _icon(card: PersonaCard, files: Mapping[str, bytes]) -> bytes | None:
     """The main icon that the card's list names, as far as it is at hand."""
     uri = str((main_icon(card.assets) or {}).get("uri", ""))
     return files.get(path_in(uri) or "") or data_in(uri)
-
-
-def _holds_another(card: PersonaCard, picture: bytes, files: Mapping[str, bytes]) -> bool:
-    return _icon(card, files) not in (None, picture)
 
 
 def _is_elsewhere(card: PersonaCard, files: Mapping[str, bytes]) -> bool:

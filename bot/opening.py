@@ -263,11 +263,12 @@ def model_in_force(models: ModelDirectory, settings: SessionSettings) -> ModelIn
     lost = None
     for source, chosen in settings.chain.get("model", ()):
         # What was chosen in a chat is kept as a full name; what .env says may be a bare one with a slash in it.
-        is_full = source in (Source.SESSION, Source.PARENT, Source.PLACE)
+        is_full = source in (Source.SESSION, Source.PARENT, Source.PLACE, Source.CARD)
         if not (is_full and models.is_gone(chosen)):
             return ModelInForce(name=models.effective(chosen), source=source, lost=lost)
-        lost = lost or chosen
-    default = settings.values.model if lost is None else ""
+        if source is not Source.CARD:  # nobody here has chosen what a card merely prefers
+            lost = lost or chosen
+    default = "" if settings.chain.get("model") else settings.values.model
     return ModelInForce(name=models.effective(default), source=Source.DEFAULT, lost=lost)
 
 

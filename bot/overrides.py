@@ -6,7 +6,7 @@ Pure: rows come in, values with their sources go out. Where rows are kept is the
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -57,17 +57,33 @@ class SessionSettings:
         return [name for name in place_keys() if any(link is source for link, _ in self.chain.get(name, ()))]
 
 
+Granted = Callable[[str], Mapping[str, Any]]
+"""`granted(persona)`: the values that the card which a setting names may bring along, by key."""
+
+
+def _grant_nothing(_: str) -> Mapping[str, Any]:
+    return {}
+
+
 class Resolver:
     """Resolves overrides against one configuration; a session without overrides costs a dictionary look-up."""
 
-    def __init__(self, defaults: PlaceSettings, profiles: Mapping[str, Mapping[str, Any]]) -> None:
-        self._defaults = defaults
+    def __init__(
+        self, defaults: PlaceSettings, profiles: Mapping[str, Mapping[str, Any]], granted: Granted = _grant_nothing
+    ) -> None:
+        self._defaults, self._granted = defaults, granted
         self._profiles = {platform: dict(flatten(values)) for platform, values in profiles.items()}
         self._plain: dict[str, SessionSettings] = {}
 
     def resolve(self, platform: str, stored: Iterable[StoredOverride]) -> SessionSettings:
-        """Lay session over parent, place, profile and default; stored values that no longer parse are skipped."""
-        rows = [*stored]
+        """Lay session over parent, place, profile, the persona's card and default; stored values that no longer parse
+        are skipped.
+        """
+        settings = self._without_card(platform, [*stored])
+        granted = self._granted(settings.values.persona)
+        return self._with_card(settings, granted) if granted else settings
+
+    def _without_card(self, platform: str, rows: Sequence[StoredOverride]) -> SessionSettings:
         if not rows and platform in self._plain:
             return self._plain[platform]
         given: dict[str, dict[Source, Any]] = {}
@@ -82,6 +98,16 @@ class Resolver:
         if not rows:
             self._plain[platform] = settings
         return settings
+
+    def _with_card(self, settings: SessionSettings, granted: Mapping[str, Any]) -> SessionSettings:
+        """What a card brings stands behind what people chose. Where it is a list, it is added to the configured one."""
+        chain, values = dict(settings.chain), settings.values
+        for name, value in granted.items():
+            brought = tuple(dict.fromkeys((*self.default(name), *value))) if isinstance(value, tuple) else value
+            chain[name] = (*chain.get(name, ()), (Source.CARD, brought))
+            if len(chain[name]) == 1:
+                values = _replaced(values, place_keys()[name].path, brought)
+        return SessionSettings(values, chain)
 
     def default(self, name: str) -> Any:
         """The configured value of a per-place key."""

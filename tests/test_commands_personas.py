@@ -97,6 +97,28 @@ async def test_P24_what_a_card_asks_for_takes_effect_only_when_somebody_accepts_
     assert (persona.granted.model, persona.granted.tool_groups) == ("test/other", ("web",))
 
 
+async def test_P24_an_accepted_model_answers_unless_people_chose_another_or_its_server_is_not_there(
+    make_app: MakeApp,
+) -> None:
+    chat = await open_chat(make_app, tool_groups="dice")
+    for accepted, expected in (("", "test/scripted"), ("--accept", "test/other")):
+        await chat.ask(f"/persona import --yes {accepted}", attachments=upload(MIRA))
+        await chat.press(button(chat))
+        await chat.say("hello")
+        assert chat.model.requests[-1].model == expected
+    told = await chat.ask("/session")
+    assert "test/other" in told
+    assert "dice, web" in told
+    await chat.ask("/model use test/third")
+    await chat.say("hello")
+    assert chat.model.requests[-1].model == "test/third"
+    greedy = {**plain("Eve"), "extensions": {"familiar": {"model": "elsewhere/huge", "tool_groups": [{}, "x" * 999]}}}
+    await chat.ask("/persona import --yes --accept", attachments=upload(greedy), channel=make_channel("x", dm=True))
+    await chat.press(button(chat), channel=make_channel("x", dm=True))
+    await chat.say("hello", channel=make_channel("x", dm=True))
+    assert chat.model.requests[-1].model == "test/scripted"
+
+
 async def test_a_place_sees_its_own_cards_and_those_of_all_places(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, access={"admins": ["fake:alice"]})
     own = await bring(chat, plain("Mira"), channel=GROUP)

@@ -11,7 +11,7 @@ from bot.agent import Agent
 from bot.app.clock import build_jobs
 from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
-from bot.app.personas import persona_problems
+from bot.app.personas import granted_by, persona_problems
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
 from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
@@ -165,7 +165,7 @@ def _build_core(
         counter=counter,
         library=library,
         imported=ImportedPersonas(db, library),
-        resolver=Resolver(settings, settings.profiles),
+        resolver=Resolver(settings, settings.profiles, granted_by(library)),
         platforms=Platforms(added.hooks),
         added=added,
         host=host,

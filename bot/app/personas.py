@@ -1,10 +1,14 @@
-"""Whether the personas that the settings name are there; asked at the start and by the doctor."""
+"""Whether the personas that the settings name are there, asked at the start and by the doctor, and what they bring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
+from bot.opening import persona_for
+from bot.overrides import Granted
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
+from bot.personas.proposals import NO_PROPOSALS
 from bot.settings import Settings
 
 
@@ -15,6 +19,18 @@ def persona_problems(settings: Settings, library: PersonaLibrary) -> list[str]:
         for setting, persona in _named(settings)
         if persona and fold(persona) != NO_PERSONA and (problem := _problem(persona, library))
     ]
+
+
+def granted_by(library: PersonaLibrary) -> Granted:
+    """What the cards may bring along (P24). Sessions keep ids, and settings may hold names."""
+
+    def granted(persona: str) -> Mapping[str, Any]:
+        found = library.get(persona) or persona_for(library, persona)
+        proposals = found.granted if found else NO_PROPOSALS
+        brought = {"model": proposals.model, "tool_groups": proposals.tool_groups}
+        return {name: value for name, value in brought.items() if value}
+
+    return granted
 
 
 def _named(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ import pytest
 
 from bot.commands.persona import NOTE_CHARS
 from bot.personas.library import SHIPPED_FOLDER, PersonaLibrary
-from bot.testing import FakeAdapter, Reply, ScriptedModel
+from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author
 from tests.conftest import MakeApp
 from tests.emulators.openai import OpenAIEmulator
 from tests.talking import BOB, GROUP, Chat, open_chat
@@ -251,3 +251,22 @@ async def test_info_tells_the_model_in_use_its_window_and_abilities(make_app: Ma
     assert "**test/scripted** answers here (default)" in told
     assert "32,000 tokens" in told
     assert "see images" in told
+
+
+@pytest.mark.parametrize(
+    ("persona", "reader", "language", "hint"),
+    [
+        ("东坡", "en", "auto", "/session set language zh"),
+        ("bryony", "en", "auto", ""),
+        ("bryony", "zh-CN", "auto", "/session set language en"),
+        ("东坡", "en", "zh", ""),
+        ("none", "en", "auto", ""),
+    ],
+)
+async def test_a_card_in_another_language_than_our_own_words_comes_with_a_hint(
+    make_app: MakeApp, persona: str, reader: str, language: str, hint: str
+) -> None:
+    chat = await open_chat(make_app, language=language)
+    told, *_ = await chat.say(f"/persona use {persona}", author=make_author(locale=reader))
+    assert ("/session set language" in told) == bool(hint)
+    assert hint in told

@@ -72,3 +72,40 @@ async def test_slashes_alone_ask_for_help_and_reach_no_model(make_app: MakeApp, 
 async def test_two_slashes_before_a_word_are_text_for_the_persona(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="none")
     assert await chat.say("//help is what I typed") == ["ok"]
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("/memory add", "The kind is missing: fact, event, consensus, follow-up."),
+        ("/session set --persna luna", "Did you mean --persona?"),
+        (f"/session set -n {'x' * 101}", "at most 100 characters, and this one has 101"),
+        (f"/session set name {'x' * 300}", "at most 100 characters, and this one has 300"),
+        ('/session set name "abc', 'A quote opens "abc and none closes it'),
+        ("/session set -n “late night", "A quote opens “late night and none closes it"),
+    ],
+)
+async def test_what_is_refused_says_what_would_do_and_changes_nothing(make_app: MakeApp, line: str, told: str) -> None:
+    chat = await open_chat(make_app, persona="none")
+    assert told in await chat.ask(line)
+    assert "abc" not in await chat.ask("/session")
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ("/session set name 'n roll", "'n roll"),
+        ('/session set -n say "hi', 'say "hi'),
+        ("/session set -n “a b”", "a b"),
+    ],
+)
+async def test_an_apostrophe_or_a_quote_within_a_name_is_part_of_it(make_app: MakeApp, line: str, name: str) -> None:
+    chat = await open_chat(make_app, persona="none")
+    assert f"name = {name}" in await chat.ask(line)
+
+
+async def test_a_flag_is_suggested_under_the_name_that_help_shows(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    (answer,) = await chat.say("/会话 设置 -人格 东坡", author=make_author(locale="zh"))
+    assert "--角色" in answer
+    assert "--人设" not in answer

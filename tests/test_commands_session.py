@@ -54,6 +54,14 @@ async def test_show_gives_every_changed_key_with_its_whole_chain_strongest_first
     assert "- `system_prompt`: Be brief. (this session) › empty (default)" in lines
 
 
+async def test_an_empty_default_goes_by_the_name_of_what_is_used_then(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    await chat.ask("/session set -m test/other -p thrupp")
+    lines = (await chat.ask("/session")).splitlines()
+    assert "- `persona`: thrupp (this session) › Bryony (default)" in lines
+    assert "- `model`: test/other (this session) › test/scripted (default)" in lines
+
+
 async def test_flags_combine_and_outlive_a_restart(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     told = await chat.ask('/session set -m test/other -p thrupp -t on -n "late night"')

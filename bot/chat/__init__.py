@@ -39,7 +39,7 @@ from bot.chat.replies import (
     SentPart,
     Speaker,
 )
-from bot.chat.words import Word, cut_words
+from bot.chat.words import Word, cut_words, opens_quote
 
 __all__ = [
     "Adapter",
@@ -76,6 +76,7 @@ __all__ = [
     "WantsFiles",
     "Word",
     "cut_words",
+    "opens_quote",
     "speaks_to_us",
     "words_after",
 ]

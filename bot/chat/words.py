@@ -28,6 +28,12 @@ def cut_words(line: str) -> list[Word]:
     return [_word(found) for found in _WORD.finditer(line)]
 
 
+def opens_quote(text: str) -> bool:
+    """Whether a text begins with a quote that nothing closes. An apostrophe may begin a word by itself."""
+    pairs = {pair[0]: pair[1] for pair in QUOTES if pair[0] not in "'‘"}
+    return text[:1] in pairs and pairs[text[0]] not in text[1:]
+
+
 def _word(found: re.Match[str]) -> Word:
     group = found.lastgroup
     text = found[0] if group is None else found[group]

@@ -148,10 +148,17 @@ def check_options(spec: CommandSpec, options: Mapping[str, str], names: CommandN
         if value:
             value = _checked(option, value, names)
         elif option.required:
-            raise UserError("command-option-missing", option=option.name, command=spec.name)
+            raise _missing(spec, option)
         if value:
             checked[option.name] = value
     return checked
+
+
+def _missing(spec: CommandSpec, option: OptionSpec) -> UserError:
+    facts = {"option": option.name, "command": spec.name}
+    if option.choices:
+        return UserError("command-choice-missing", choices=", ".join(option.choices), **facts)
+    return UserError("command-option-missing", **facts)
 
 
 def _checked(option: OptionSpec, value: str, names: CommandNames) -> str:
@@ -182,10 +189,14 @@ def _flagged(spec: CommandSpec, word: Word, names: CommandNames) -> OptionSpec |
 
 def _no_flag(spec: CommandSpec, typed: str, names: CommandNames) -> UserError:
     flags = ", ".join(option.flag for option in spec.options if option.flag)
-    known = [
-        name for locale in names.locales for option in spec.options for name in names.of_option(option.name, locale)
-    ]
-    near = ", ".join(f"--{name}" for name in near_names(typed, known)) if len(typed) > 2 else ""  # "-x" is like nothing
+    shown = {
+        name: f"--{names.of_option(option.name, locale)[0]}"
+        for locale in names.locales
+        for option in spec.options
+        for name in names.of_option(option.name, locale)
+    }
+    close = near_names(typed, shown) if len(typed) > 2 else []  # "-x" is like nothing
+    near = ", ".join(dict.fromkeys(shown[name] for name in close))
     facts = {"flag": typed, "command": spec.name}
     if near:
         return UserError("command-flag-meant", near=near, **facts)

@@ -11,6 +11,7 @@ from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import find_persona, name_to_type, near_personas
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged
 from bot.errors import UserError
+from bot.locale import has_texts
 from bot.personas.library import NO_PERSONA, Persona, Shelf
 
 NOTE_CHARS = 90
@@ -55,10 +56,20 @@ async def use_persona(call: Call, desk: Desk) -> None:
     if persona is None:
         await call.answer(desk.say("persona-nobody", call))
         return
-    await call.answer(desk.say("persona-speaks", call, persona=persona.name))
+    hint = _language_hint(persona, call, desk)
+    told = desk.text("persona-speaks", call.locale, persona=persona.name)
+    await call.answer(Outbound(text=f"{told}\n{hint}".rstrip()))
     if now.is_fresh:
         user = call.inbound.author.name
         await desk.greeter.greet(now.session, now.conversation_id, persona, user=user, position=call.message_id)
+
+
+def _language_hint(persona: Persona, call: Call, desk: Desk) -> str:
+    """How our own words can follow a card of another language, where we have it; "" where they do."""
+    language, locales = persona.language, desk.catalogue.locales
+    if not has_texts(language, locales) or desk.catalogue.negotiate(language) == call.locale:
+        return ""
+    return desk.text("persona-language", call.locale, language=desk.catalogue.negotiate(language))
 
 
 async def show_persona(call: Call, desk: Desk) -> Outbound:

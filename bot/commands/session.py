@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, opens_quote
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, Reach, reach_of, source_of
 from bot.commands.command import Call, Command, Desk, inert
@@ -54,8 +54,17 @@ def _chain(key: str, settings: SessionSettings, call: Call, desk: Desk) -> str:
     links = [(source.value, value) for source, value in settings.chain[key]]
     links.append(("default", desk.resolver.default(key)))
     return f"`{key}`: " + " › ".join(
-        f"{_value(value, call, desk)} ({desk.text(f'source-{source}', call.locale)})" for source, value in links
+        f"{_link(key, value, call, desk)} ({desk.text(f'source-{source}', call.locale)})" for source, value in links
     )
+
+
+def _link(key: str, value: object, call: Call, desk: Desk) -> str:
+    """A value in a chain, an empty model or persona under the name of what is used then."""
+    if key == "model":
+        value = value or desk.models.default
+    elif key == "persona" and not value and (persona := persona_for(desk.shelf(call), "")):
+        value = persona.name
+    return _value(value, call, desk)
 
 
 def _value(value: object, call: Call, desk: Desk) -> str:
@@ -108,7 +117,16 @@ def _typed_values(call: Call, desk: Desk) -> tuple[dict[str, str], str | None]:
             label = value
         else:
             typed[find_key(key).name] = value
-    return typed, None if label is None else " ".join(label.split())[:LABEL_CHARS]
+    return typed, None if label is None else _sound_label(label)
+
+
+def _sound_label(typed: str) -> str:
+    label = " ".join(typed.split())
+    if opens_quote(label):
+        raise UserError("session-name-quote", name=label)
+    if len(label) > LABEL_CHARS:
+        raise UserError("session-name-long", count=len(label), most=LABEL_CHARS)
+    return label
 
 
 def _key_and_value(options: Mapping[str, str]) -> tuple[str | None, str | None]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from enum import StrEnum
 
 
@@ -74,6 +74,10 @@ class Item:
     tokens: int
     """Of its line in the prompt."""
     stale: bool = False
+    since: datetime | None = None
+    """When it was first said; `None` where that was not read."""
+    said_at: datetime | None = None
+    """When it was last said, or written down by hand: only what was said later overrules it."""
 
     @property
     def is_open(self) -> bool:

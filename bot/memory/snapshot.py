@@ -12,8 +12,9 @@ from bot.prompt.lines import group_history
 from bot.settings import Summary
 from bot.store.compactions import CompactionRow, Outcome, newest_compactions
 from bot.store.database import Tx
-from bot.store.memories import Ground, read_ground, read_memory, stale_sources
+from bot.store.memories import Ground, read_ground, read_memory
 from bot.store.people import private_among
+from bot.store.stale import stale_sources
 from bot.store.tables import MessageKind
 from bot.store.window import Measured, WindowRow, open_end, read_rows, read_window
 

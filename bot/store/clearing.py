@@ -12,8 +12,9 @@ from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 from bot.store.compactions import Outcome, undo_compaction
 from bot.store.conversations import raise_generation
 from bot.store.database import Tx
-from bot.store.memories import retire_item, retire_kinds, revive
+from bot.store.memories import retire_item, retire_kinds
 from bot.store.memory_tables import compactions, memory_items, memory_sources
+from bot.store.stale import drop_unsaid
 from bot.store.tables import MessageKind, images, messages
 from bot.store.window import SAID_OR_HEARD
 
@@ -119,8 +120,21 @@ def undo_newest(tx: Tx, conversation_id: int, now: datetime) -> Undone | None:
     ).scalar()
     if by_hand is not None and (folded_at is None or by_hand.retired_at >= folded_at):
         raise_generation(tx, conversation_id)
-        count = revive(tx, conversation_id, by_hand.retired_by, by_hand.retired_at)
+        count = _revive(tx, conversation_id, by_hand.retired_by, by_hand.retired_at)
         act = Act.CLEARED if by_hand.retired_by.startswith(_CLEARED) else Act.FORGOTTEN
         return Undone(act=act, count=count, done_at=by_hand.retired_at)
     row = undo_compaction(tx, conversation_id, now)
     return Undone(act=Act.FOLDED, count=row.messages, done_at=row.began_at) if row else None
+
+
+def _revive(tx: Tx, conversation_id: int, by: str, retired_at: datetime) -> int:
+    """Take back what somebody's word retired at that moment; how many items returned."""
+    which = and_(
+        memory_items.c.conversation_id == conversation_id,
+        memory_items.c.retired_by == by,
+        memory_items.c.retired_at == retired_at,
+    )
+    values = {"retired_by": None, "retired_at": None, "valid_to": None}
+    revived = tx.execute(update(memory_items).where(which).values(values)).rowcount
+    drop_unsaid(tx, conversation_id, retired_at)
+    return revived

@@ -15,16 +15,15 @@ from bot.store.database import Tx
 from bot.store.memories import (
     Count,
     Ground,
-    drop_unsaid,
     first_said,
     insert_items,
-    mark_checked,
     read_ground,
     read_memory,
     retire,
     retire_items,
 )
 from bot.store.memory_tables import compactions, memory_items
+from bot.store.stale import drop_unsaid, mark_checked
 from bot.store.tables import conversations
 from bot.store.window import WindowRow, read_rows, read_window
 

@@ -9,8 +9,8 @@ from typing import Literal
 
 from sqlalchemy import bindparam, func, insert, or_, select, update
 
+from bot.store.carrying import carry
 from bot.store.database import Tx
-from bot.store.memories import carry
 from bot.store.sessions import SessionRow
 from bot.store.tables import NOTHING_IN_MEMORY, conversations, listenings, messages, sessions
 

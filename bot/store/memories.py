@@ -6,19 +6,22 @@ Rows are never changed in what they say: an update retires one row and makes ano
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Row, and_, bindparam, exists, insert, or_, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from bot.memory.items import Add, Category, FollowUpState, Item, ItemKind, Memory, NewItem
 from bot.store.database import Tx
 from bot.store.memory_tables import LIVE_ITEM, memory_items, memory_sources
-from bot.store.tables import Standing, conversations, messages, sessions
+from bot.store.tables import conversations, messages, sessions
 
 GIST = "gist"
 """Kind of the row that holds a conversation's gist; it is no item of its own."""
+
+_BY_ITSELF = ("compaction:", "carry:")
+"""How `made_by` begins of what nobody wrote down by hand."""
 
 Count = Callable[[str], int]
 
@@ -58,29 +61,25 @@ _SOURCES = (
     .where(memory_items.c.conversation_id == bindparam("conversation_id"), LIVE_ITEM)
     .order_by(memory_sources.c.message_id)
 )
+_TIMES = (
+    select(
+        memory_items.c.id,
+        memory_items.c.valid_from,
+        memory_items.c.made_at,
+        memory_items.c.made_by,
+        func.max(messages.c.sent_at).label("last_said_at"),
+    )
+    .outerjoin(memory_sources, memory_sources.c.item_id == memory_items.c.id)
+    .outerjoin(messages, messages.c.id == memory_sources.c.message_id)
+    .where(memory_items.c.conversation_id == bindparam("conversation_id"), LIVE_ITEM)
+    .group_by(memory_items.c.id)
+)
 _GROUND = select(
     conversations.c.id.label("conversation_id"),
     conversations.c.persona_id,
     conversations.c.watermark,
     conversations.c.generation,
 ).where(conversations.c.id == bindparam("conversation_id"), conversations.c.closed_at.is_(None))
-
-_STILL_SAID = (
-    messages.c.deleted_at.is_(None),
-    messages.c.standing == Standing.LIVE.value,
-    or_(messages.c.text != "", messages.c.tool_calls.is_not(None)),  # what was said in privacy has no words left
-)
-_CITED = select(memory_sources.c.item_id).where(memory_sources.c.item_id == memory_items.c.id)
-_UNSAID = and_(
-    exists(_CITED),
-    ~exists(_CITED.join(messages, messages.c.id == memory_sources.c.message_id).where(*_STILL_SAID)),
-)
-"""Of an item: it has sources, and nothing of them is said any more."""
-_CARRIED = (
-    "kind", "text", "tokens", "subject", "subject_name", "category", "day", "people", "state", "pinned", "stale",
-    "valid_from",
-)  # fmt: skip
-"""The columns that a carried item shares with the one it was."""
 
 _PLACE = (
     select(sessions.c.place_key, sessions.c.visibility)
@@ -107,30 +106,33 @@ _BLANK: dict[str, Any] = dict.fromkeys(("subject", "category", "day", "state", "
 _BLANK |= {"subject_name": "", "people": "", "pinned": False, "stale": False}
 """What an item has that says nothing about it; rows that are inserted together have the same columns."""
 
-_STALE = (
-    select(memory_items.c.id, memory_sources.c.message_id)
-    .join(memory_sources, memory_items.c.id == memory_sources.c.item_id)
-    .join(messages, messages.c.id == memory_sources.c.message_id)
-    .where(
-        memory_items.c.conversation_id == bindparam("conversation_id"), memory_items.c.stale, LIVE_ITEM, *_STILL_SAID
-    )
-    .order_by(memory_items.c.id, memory_sources.c.message_id)
-)
-
 
 def read_memory(tx: Tx, conversation_id: int, *, with_sources: bool = True) -> Memory:
-    """What a conversation remembers now. A prompt needs no sources, and an old memory has thousands."""
+    """What a conversation remembers now. A prompt needs no sources nor times, and an old memory has thousands."""
     rows = tx.execute(_LIVE, {"conversation_id": conversation_id}).all()
     if not rows:
         return Memory()
-    sources: dict[int, list[int]] = {}
-    for item_id, message_id in tx.execute(_SOURCES, {"conversation_id": conversation_id}) if with_sources else ():
-        sources.setdefault(item_id, []).append(message_id)
     gist = next((row[2] for row in rows if row[1] == GIST), "")
-    return Memory(gist=gist, items=tuple(_item(row, sources.get(row[0], ())) for row in rows if row[1] != GIST))
+    items = {row[0]: _item(row) for row in rows if row[1] != GIST}
+    return Memory(
+        gist=gist, items=tuple((_with_sources(tx, conversation_id, items) if with_sources else items).values())
+    )
 
 
-def _item(row: Any, sources: Sequence[int]) -> Item:
+def _with_sources(tx: Tx, conversation_id: int, items: dict[int, Item]) -> dict[int, Item]:
+    sources: dict[int, list[int]] = {}
+    for item_id, message_id in tx.execute(_SOURCES, {"conversation_id": conversation_id}):
+        sources.setdefault(item_id, []).append(message_id)
+    for row in tx.execute(_TIMES, {"conversation_id": conversation_id}):
+        if (item := items.get(row.id)) is not None:
+            new = replace(item.new, sources=tuple(sources.get(row.id, ())))
+            by_hand = not row.made_by.startswith(_BY_ITSELF)
+            said_at = row.made_at if by_hand else row.last_said_at or row.valid_from
+            items[row.id] = replace(item, new=new, since=row.valid_from, said_at=said_at)
+    return items
+
+
+def _item(row: Any) -> Item:
     item_id, kind, text, subject, subject_name, category, day, people, state, pinned, tokens, stale = row
     new = NewItem(
         kind=ItemKind(kind),
@@ -141,7 +143,6 @@ def _item(row: Any, sources: Sequence[int]) -> Item:
         day=day,
         people=tuple(filter(None, people.split("\n"))) if people else (),
         state=FollowUpState(state) if state else None,
-        sources=tuple(sources),
         pinned=pinned,
     )
     return Item(id=item_id, new=new, tokens=tokens, stale=stale)
@@ -169,7 +170,7 @@ def insert_items(
     if gist:
         tx.execute(_RETIRE_GIST, {"conversation": ground.conversation_id, "by": made_by, "at": now, "until": now})
         rows.append({**_BLANK, "kind": GIST, "text": gist, "tokens": count(gist), "valid_from": now})
-    ids = _insert(tx, ground, rows, made_by, now)[: len(adds)]
+    ids = insert_rows(tx, ground, rows, made_by, now)[: len(adds)]
     cited = zip(ids, adds, strict=True)
     sources = [{"item_id": item_id, "message_id": source} for item_id, add in cited for source in add.item.sources]
     if sources:
@@ -198,7 +199,7 @@ def _values(add: Add, valid_from: datetime, count: Count) -> dict[str, Any]:
     }
 
 
-def _insert(tx: Tx, ground: Ground, rows: Sequence[dict[str, Any]], made_by: str, now: datetime) -> list[int]:
+def insert_rows(tx: Tx, ground: Ground, rows: Sequence[dict[str, Any]], made_by: str, now: datetime) -> list[int]:
     """The ids of rows that have been inserted; all of them say the same columns."""
     if not rows:
         return []
@@ -247,101 +248,7 @@ def retire_kinds(tx: Tx, conversation_id: int, kinds: Iterable[str], by: str, no
     return retire(tx, which, by, now)
 
 
-def revive(tx: Tx, conversation_id: int, by: str, retired_at: datetime) -> int:
-    """Take back what somebody's word retired at that moment; how many items returned."""
-    which = and_(
-        memory_items.c.conversation_id == conversation_id,
-        memory_items.c.retired_by == by,
-        memory_items.c.retired_at == retired_at,
-    )
-    values = {"retired_by": None, "retired_at": None, "valid_to": None}
-    revived = tx.execute(update(memory_items).where(which).values(values)).rowcount
-    drop_unsaid(tx, conversation_id, retired_at)
-    return revived
-
-
 def set_pinned(tx: Tx, conversation_id: int, item_id: int, *, pinned: bool) -> bool:
     """Pin an item, so that no compaction touches it, or let it go; whether it was there."""
     which = (memory_items.c.id == item_id, memory_items.c.conversation_id == conversation_id, LIVE_ITEM)
     return tx.execute(update(memory_items).where(*which).values(pinned=pinned)).rowcount > 0
-
-
-def mark_stale(tx: Tx, message_id: int, by: str, now: datetime) -> None:
-    """A source was edited or is gone: its items are looked at again by the next compaction, retired ones as soon as
-    they are taken back. One whose every source is gone goes at once (D31).
-    """
-    items = [*tx.execute(select(memory_sources.c.item_id).where(memory_sources.c.message_id == message_id)).scalars()]
-    if items:
-        tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=True))
-        retire(tx, (memory_items.c.id.in_(items), _UNSAID), by, now)
-
-
-def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
-    """A message is gone: no gist that may tell of it stays, since nobody knows what a gist goes back to. The next
-    compaction writes another from what is left.
-    """
-    have_read_it = (
-        select(conversations.c.id)
-        .join(messages, messages.c.session_id == conversations.c.session_id)
-        .where(messages.c.id == message_id, conversations.c.watermark >= messages.c.position)
-    )
-    gists = (memory_items.c.conversation_id.in_(have_read_it), memory_items.c.kind == GIST)
-    tx.execute(update(memory_items).where(*gists).values(stale=True))
-    retire(tx, gists, by, now)
-
-
-def drop_unsaid(tx: Tx, conversation_id: int, now: datetime) -> None:
-    """Items came back: those go again of which meanwhile every source is gone, and gists that may tell of such."""
-    is_gone = or_(and_(memory_items.c.kind == GIST, memory_items.c.stale), _UNSAID)
-    retire(tx, (memory_items.c.conversation_id == conversation_id, is_gone), "unsaid", now)
-
-
-def mark_checked(tx: Tx, items: Sequence[int]) -> None:
-    """Stale items were looked at again: what is left of them holds."""
-    if items:
-        tx.execute(update(memory_items).where(memory_items.c.id.in_(items), LIVE_ITEM).values(stale=False))
-
-
-def stale_sources(tx: Tx, conversation_id: int) -> dict[int, tuple[int, ...]]:
-    """The stale items, oldest first, each with the messages that it goes back to and that still are said."""
-    sources: dict[int, tuple[int, ...]] = {}
-    for item_id, message_id in tx.execute(_STALE, {"conversation_id": conversation_id}):
-        sources[item_id] = (*sources.get(item_id, ()), message_id)
-    return sources
-
-
-def carry(tx: Tx, from_id: int, to_id: int, now: datetime) -> None:
-    """Let a conversation know what another one knows of people and of what they agreed on, as items of its own with
-    the same sources (`PERSONA_SWITCH=carry`). What holds no longer there holds no longer here.
-    """
-    ground = read_ground(tx, to_id)
-    if ground is None:
-        return
-    by = f"carry:{from_id}"
-    known, theirs = _carried(tx, to_id, is_live=True), _carried(tx, from_id, is_live=True)
-    outdated = _carried(tx, from_id, is_live=False).keys() - theirs.keys()
-    gone = [row.id for what, row in known.items() if what in outdated and not row.pinned]
-    retire(tx, (memory_items.c.id.in_(gone),), by, now)
-    for what, row in theirs.items():
-        if what in known:
-            continue
-        values = {name: row._mapping[name] for name in _CARRIED}
-        (item_id,) = _insert(tx, ground, [values], by, now)
-        cited = select(memory_sources.c.message_id).where(memory_sources.c.item_id == row.id)
-        sources = [{"item_id": item_id, "message_id": source} for source in tx.execute(cited).scalars()]
-        if sources:
-            tx.execute(insert(memory_sources), sources)
-
-
-def _carried(tx: Tx, conversation_id: int, *, is_live: bool) -> dict[tuple[str, str | None, str], Row[Any]]:
-    """Facts and agreements by what makes two the same."""
-    found = (
-        select(memory_items)
-        .where(
-            memory_items.c.conversation_id == conversation_id,
-            memory_items.c.kind.in_((ItemKind.FACT.value, ItemKind.CONSENSUS.value)),
-            memory_items.c.retired_at.is_(None) if is_live else memory_items.c.retired_at.is_not(None),
-        )
-        .order_by(memory_items.c.id)
-    )
-    return {(row.kind, row.subject, row.text): row for row in tx.execute(found)}

@@ -107,8 +107,7 @@ class Pipeline:
     def _open_conversation(self, tx: Tx, channel: ChannelRef, now: datetime) -> tuple[SessionRow, int, str, int]:
         session = sessions.open_session(tx, channel, now)
         settings = self.desk.resolver.resolve(channel.platform, sessions.load_overrides(tx, channel))
-        shelf = self.desk.library.at(session.channel.place_key)
-        persona_id = persona_id_for(shelf, settings.values.persona)
+        persona_id = persona_id_for(self.desk.library.at(channel.place_key), settings.values.persona)
         conversation_id = conversations.ensure_conversation(
             tx, session, persona_id, now, settings.values.persona_switch
         )
@@ -199,8 +198,7 @@ class Pipeline:
             return None
         inbound = without_private_files(tx, session.id, inbound)
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
-        shelf = self.desk.library.at(session.channel.place_key)
-        persona_id = persona_id_for(shelf, settings.values.persona)
+        persona_id = persona_id_for(self.desk.library.at(inbound.channel.place_key), settings.values.persona)
         conversation_id = conversations.ensure_conversation(
             tx, session, persona_id, now, settings.values.persona_switch
         )

@@ -119,18 +119,26 @@ PEER_ENVIRONMENTS = ROOT / ".venv-peers"
 
 
 def peer_command(name: str) -> list[str] | None:
-    """How to start a peer, in an environment of its own that is made once; `None` where it does not install."""
+    """How to start a peer, in an environment of its own; `None` where it does not install."""
     file, packages = PEERS[name]
-    folder = PEER_ENVIRONMENTS / Path(file).stem
-    python = folder / "bin" / "python"
+    python = environment_for(Path(file).stem, packages)
+    if python is None:
+        print(f"{name} does not install here, so its row is left out")
+        return None
+    return [str(python), str(ROOT / "bench" / "peers" / file), "PORT"]
+
+
+def environment_for(name: str, packages: str, python: str = sys.executable) -> Path | None:
+    """The Python of an environment with some packages, which is made once; `None` where they do not install."""
+    folder = PEER_ENVIRONMENTS / name
+    own = folder / "bin" / "python"
     if not (folder / "installed").exists():
-        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-        pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages.split()]
+        subprocess.run([python, "-m", "venv", folder], check=True)
+        pip = [str(own), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages.split()]
         if subprocess.run(pip, check=False).returncode:
-            print(f"{name} does not install here, so its row is left out")
             return None
         (folder / "installed").touch()
-    return [str(python), str(ROOT / "bench" / "peers" / file), "PORT"]
+    return own
 
 
 async def main() -> None:

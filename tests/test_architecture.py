@@ -52,7 +52,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "polib": ("bot.locale",),
     "prompt_toolkit": ("adapters.console",),
     "pydantic_settings": ("bot.settings", "bot.env"),
-    "regex": ("adapters.split", "bot.prompt.o200k"),  # graphemes there, the vocabulary's own pattern here
+    # Graphemes, the vocabulary's own pattern, and patterns of strangers that must not take long.
+    "regex": ("adapters.split", "bot.prompt.o200k", "bot.personas.lorebook.patterns"),
     "rich": ("bot.cli", "adapters.console"),
     "sqlalchemy": ("bot.store", "migrations"),
     "sqlmodel": ("bot.store", "migrations"),

@@ -142,7 +142,7 @@ def test_fields_of_the_card_come_from_the_caller_and_are_not_read_again() -> Non
 
 def test_a_hidden_key_is_seen_by_a_scan_alone() -> None:
     text = "a {{hidden_key: dragon }}{{// wyrm}}{{comment:drake}}"
-    assert [expand(text, char="", user="", where=where) for where in Where] == ["a ", "a ", "a dragon"]
+    assert [expand(text, char="", user="", where=where) for where in Where] == ["a ", "a ", "a \ndragon\n"]
 
 
 def test_what_macros_insert_has_a_limit_and_the_rest_stays_as_written() -> None:

@@ -88,8 +88,9 @@ def expand(
     `char` is the persona's spoken name; `user` whom the text calls so, which in a group's PREFIX is no single person;
     `original` the text that a card's `system_prompt` or `post_history_instructions` replaces; `group` the names of
     all personas here; `field` tells the card's `description`, `personality`, `scenario`, `example_messages`, and the
-    user's `persona` (who they say they are), each expanded by the caller. Without `moment` nothing tells the time. Without `rng`, and always
-    in a PREFIX, the random macros depend on the text alone. `language` ("zh" or another) is that of dates.
+    user's `persona` (who they say they are), each expanded by the caller. Without `moment` nothing tells the time.
+    Without `rng`, and always in a PREFIX, the random macros depend on the text alone. `language` ("zh" or another) is
+    that of dates.
     """
     values = MacroValues(
         char=char,
@@ -192,7 +193,7 @@ def _roll(values: MacroValues, argument: str) -> str | None:
 
 def _hidden_key(values: MacroValues, argument: str) -> str:
     """Words by which an entry of a lorebook brings others in, and that the model does not see."""
-    return argument.strip() if values.where is Where.SCAN else ""
+    return f"\n{argument.strip()}\n" if values.where is Where.SCAN else ""
 
 
 def _date(moment: Moment, chinese: bool) -> str:

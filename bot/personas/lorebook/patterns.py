@@ -1,0 +1,88 @@
+"""Keys that are patterns, written by strangers: what is refused, and how long all of a scan may take them.
+
+The only importer of `regex` here, which stops at a time limit and lets other threads run while it searches.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import regex
+
+Pattern: TypeAlias = "regex.Pattern[str]"
+"""A pattern made ready."""
+
+MAX_PATTERN_CHARS = 1_000
+"""Of one pattern; ours to choose. Compiling takes time as well."""
+
+SCAN_SECONDS = 0.25
+PATTERN_SECONDS = 0.05
+"""What all patterns of a scan may take together, and one of them; ours to choose (P17). An honest pattern takes some
+microseconds for a message."""
+
+_SHAPED = re.compile(r"/((?:\\.|[^/\\])+)/([dgimsuvy]*)", re.DOTALL)
+_REFUSED = re.compile(r"\(\?(?:[R&]|P[>&]|[+-]?[0-9])|\\L<")
+"""Recursion, which takes memory faster than time, and lists that are named elsewhere."""
+
+
+def as_pattern(key: str) -> tuple[str, str] | None:
+    """Pattern and flags of a key written as `/pattern/flags`, as JavaScript does; `None` for plain words."""
+    found = _SHAPED.fullmatch(key)
+    return (found[1].replace(r"\/", "/"), found[2]) if found else None
+
+
+def compile_pattern(pattern: str, flags: str = "") -> Pattern | None:
+    """The pattern made ready; `None` if it is invalid or refused, and never matches. Of the flags `i`, `m` and `s`
+    count.
+    """
+    import regex
+
+    if len(pattern) > MAX_PATTERN_CHARS or _REFUSED.search(pattern):
+        return None
+    chosen = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
+    bits = regex.VERSION0
+    for letter in flags:
+        bits |= chosen.get(letter, 0)
+    try:
+        return regex.compile(pattern, bits, cache_pattern=False)
+    except (regex.error, ValueError, RecursionError, OverflowError):
+        return None
+
+
+class Patience:
+    """The time that the patterns of one scan have. A pattern that takes too long counts as no match, and is not tried
+    again in that scan.
+    """
+
+    def __init__(self, seconds: float = SCAN_SECONDS, clock: Callable[[], float] = time.perf_counter) -> None:
+        self._left, self._clock = seconds, clock
+        self._given_up: dict[str, None] = {}
+        self._misses: set[tuple[str, int, str]] = set()
+
+    @property
+    def given_up(self) -> tuple[str, ...]:
+        """The patterns that took too long, and those that were left no time."""
+        return tuple(self._given_up)
+
+    def finds(self, pattern: Pattern, text: str) -> bool:
+        """Whether the pattern is in the text."""
+        asked = (pattern.pattern, pattern.flags, text)
+        if pattern.pattern in self._given_up or asked in self._misses:
+            return False
+        if self._left <= 0:
+            self._given_up[pattern.pattern] = None
+            return False
+        began = self._clock()
+        try:
+            found = pattern.search(text, timeout=min(PATTERN_SECONDS, self._left), concurrent=True) is not None
+        except (TimeoutError, MemoryError):
+            self._given_up[pattern.pattern] = None
+            found = False
+        self._left -= self._clock() - began
+        if not found:
+            self._misses.add(asked)
+        return found

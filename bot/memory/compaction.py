@@ -21,6 +21,7 @@ from bot.llm.model import ModelError, ModelRequest
 from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
 from bot.memory.items import Delta, Memory
+from bot.memory.newest import without_outdated
 from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, summary_request
 from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
@@ -166,6 +167,7 @@ class Compactor:
     async def _carry_out(self, subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material) -> Result:
         try:
             delta = await self._ask(subject, snapshot, material)
+            delta = without_outdated(delta, material.memory, (*material.again, *material.rows))
         except (BadDelta, ModelError) as error:
             log.warning("memory.not_compacted", session=subject.session.channel.session_key, problem=str(error))
             return await self._fail(attempt, problem_of(error))

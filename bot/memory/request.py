@@ -15,7 +15,7 @@ from string import ascii_uppercase
 
 from bot.llm.model import ModelMessage, ModelRequest, Role
 from bot.memory.delta import MOST_OPERATIONS, Ground, Line, schema
-from bot.memory.items import Item, Memory
+from bot.memory.items import Item, ItemKind, Memory
 from bot.prompt.shortening import shorten
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
@@ -72,6 +72,7 @@ Rules:
 those of {persona} or of tools.
 - "who" is the key in round brackets behind a name, such as {example}. A text says whom it is about by name.
 - Days are written YYYY-MM-DD; work out "tomorrow" or "last week" from the day of the line.
+- A note says since when it holds; lines that are older than that neither replace nor retire it.
 - Write every text in the language that the people in the transcript speak, whatever the language of these rules.
 - Answer with one JSON object of this shape, and nothing else. Lists may be empty:
 {shape}"""
@@ -138,7 +139,9 @@ def summary_request(
     reply and what was wrong with it.
     """
     usual = INSTRUCTION if material.memory.is_empty else UPDATE_INSTRUCTION
-    data = "\n\n".join(filter(None, (notes_of(material.memory), _focus(material), transcript_of(material))))
+    data = "\n\n".join(
+        filter(None, (notes_of(material.memory, material.zone), _focus(material), transcript_of(material)))
+    )
     messages = (
         ModelMessage(role=Role.SYSTEM, text=f"{instruction or usual}\n\n{rules_of(material)}"),
         ModelMessage(role=Role.USER, text=f"{data}\n\nThe JSON object:"),
@@ -182,9 +185,16 @@ def index_of(material: Material) -> str:
     between those is known by its place, so that its number need not be written.
     """
     openings = _openings([item.new.text for item in material.memory.items], NOTE_WORDS, LONGEST_NOTE)
-    notes = [f"{number}. {words}" for number, words in enumerate(openings, 1)]
+    numbered = enumerate(zip(openings, material.memory.items, strict=True), 1)
+    notes = [f"{number}. {words}{_newer(item, material)}" for number, (words, item) in numbered]
     framed = ("<notes>", *notes, "</notes>") if notes else ()
     return "\n".join(filter(None, (*framed, "<lines>", *_listed(material), "</lines>", _focus(material))))
+
+
+def _newer(item: Item, material: Material) -> str:
+    """Of a note that some of the lines are older than: since when it holds."""
+    is_newer = item.said_at is not None and item.said_at > material.rows[0].sent_at
+    return f" (since {item.said_at.astimezone(material.zone):%Y-%m-%d})" if item.said_at and is_newer else ""
 
 
 def _listed(material: Material) -> Iterator[str]:
@@ -220,22 +230,23 @@ def _openings(texts: Iterable[str], bounds: tuple[int, int], longest: int) -> It
         yield opening if len(opening) <= longest else opening[:longest].rsplit(" ", 1)[0]
 
 
-def notes_of(memory: Memory) -> str:
+def notes_of(memory: Memory, zone: tzinfo) -> str:
     """The live items, numbered as a reply refers to them, and the gist."""
     if memory.is_empty:
         return ""
-    lines = [f"{number}. {_note(item)}" for number, item in enumerate(memory.items, 1)]
+    lines = [f"{number}. {_note(item, zone)}" for number, item in enumerate(memory.items, 1)]
     gist = f"gist: {inert(memory.gist)}" if memory.gist else ""
     return "\n".join(filter(None, ("<notes>", gist, *lines, "</notes>")))
 
 
-def _note(item: Item) -> str:
-    new = item.new
+def _note(item: Item, zone: tzinfo) -> str:
+    new, is_dated = item.new, item.new.kind is ItemKind.EVENT
     facts = (
         new.kind.value,
         new.category.value if new.category else "",
         f"{inert(new.subject_name)} ({new.subject})" if new.subject else "",
         new.day.isoformat() if new.day else "",
+        f"since {item.since.astimezone(zone):%Y-%m-%d}" if item.since and not is_dated else "",
         new.state.value if new.state else "",
         "pinned" if new.pinned else "",
         "its source was changed: check it" if item.stale else "",

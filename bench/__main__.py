@@ -4,9 +4,10 @@ import asyncio
 import sys
 from itertools import takewhile
 
-from bench import markup, memory, pipeline, sessions, wire
+from bench import lore, markup, memory, pipeline, sessions, wire
 
 BENCHMARKS = {
+    "lore": lore.main,
     "markup": markup.main,
     "memory": memory.main,
     "pipeline": pipeline.main,

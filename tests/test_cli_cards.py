@@ -45,6 +45,16 @@ def test_a_card_is_imported_listed_shown_and_exported_again(tmp_path: Path, card
     assert read_file(card.read_bytes()).card.modification_date == 0
 
 
+def test_a_card_is_removed_and_brought_back(tmp_path: Path, card: Path) -> None:
+    persona_id = familiar(tmp_path, "familiar persona import mira.png -y").stdout.split(" as ")[1].split(".")[0]
+    assert "is gone" in familiar(tmp_path, "echo y | familiar persona remove mira").stdout
+    assert "Mira" not in familiar(tmp_path, "familiar persona list").stdout
+    assert "is back" in familiar(tmp_path, f"familiar persona restore {persona_id}").stdout
+    assert persona_id in familiar(tmp_path, "familiar persona list").stdout
+    for line in ("remove bryony -y", f"restore {persona_id}"):
+        assert familiar(tmp_path, f"familiar persona {line}").returncode == 2
+
+
 @pytest.mark.parametrize(("answer", "count"), [("y", 1), ("n", 0)])
 def test_it_asks_before_it_keeps_a_card(
     tmp_path: Path, card: Path, monkeypatch: pytest.MonkeyPatch, answer: str, count: int

@@ -151,6 +151,30 @@ def export_card(
     _say(f"{persona.name} is written to {path}.")
 
 
+def remove_card(
+    name: Annotated[str, typer.Argument(help="Id or name of an imported persona.")],
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Take an imported card away. Its conversations stay, and `restore` brings it back."""
+    persona = persona_named(name, known_personas().whole)
+    if not persona.is_imported:
+        raise typer.BadParameter(
+            inert(f"{persona.name} lies in {persona.source_path}; only imported cards are removed.")
+        )
+    if yes or typer.confirm(f"Take {inert(persona.name)} ({persona.id}) away?"):
+        write_once(load_settings().sqlite_url, personas.retire, persona.id, by=OPERATOR, now=datetime.now(UTC))
+        _say(f"{persona.name} is gone; `familiar persona restore {persona.id}` brings it back.")
+
+
+def restore_card(persona_id: Annotated[str, typer.Argument(help="The id of a removed persona.")]) -> None:
+    """Bring back a card that was taken away."""
+    url = load_settings().sqlite_url
+    if read_once(url, personas.find_retired, None, persona_id) is None:
+        raise typer.BadParameter(inert(f"No removed persona has the id “{persona_id}”."))
+    write_once(url, personas.restore, persona_id)
+    _say(f"{persona_id} is back.")
+
+
 def _original(persona: Persona) -> Original | None:
     if not persona.is_imported:
         return None

@@ -10,13 +10,13 @@ from contextlib import ExitStack
 from bot.app.named import checked_settings
 from bot.app.platforms import configured_adapters
 from bot.chat import CommandMenu, Finding, Severity, ValueQuery
+from bot.cli.cards import known_personas
 from bot.cli.embedded import local_model_for
 from bot.cli.inert import plain
 from bot.cli.servers import model_findings
 from bot.cli.storage import storage_findings
 from bot.env import SettingsError, near_misses, secrets_of, without_effect
 from bot.errors import OperatorError
-from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
 from bot.store.database import Database
 from bot.store.lock import holder_of
@@ -92,8 +92,8 @@ class _Report:
 
 def card_findings() -> Sequence[Finding]:
     """What is wrong with the cards."""
-    library = PersonaLibrary()
-    return library.findings or [_ok("personas", f"{len(library.personas)} cards can be used")]
+    library = known_personas()
+    return library.findings or [_ok("personas", f"{len(library.whole.personas)} cards can be used")]
 
 
 async def platform_findings(settings: Settings) -> AsyncIterator[Finding]:

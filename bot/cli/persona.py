@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from bot.chat import Finding, Severity
-from bot.cli.cards import export_card, import_cards, known_personas, persona_named
+from bot.cli.cards import export_card, import_cards, known_personas, persona_named, remove_card, restore_card
 from bot.cli.inert import plain
 from bot.personas.card import CARD_FIELDS, CardError, PersonaCard
 from bot.personas.library import (
@@ -27,9 +27,11 @@ from bot.personas.library import (
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(no_args_is_help=True, help="List, show, check, import and export persona cards.")
+app = typer.Typer(no_args_is_help=True, help="List, show, check, import, export and remove persona cards.")
 app.command("import")(import_cards)
 app.command("export")(export_card)
+app.command("remove")(remove_card)
+app.command("restore")(restore_card)
 
 _MARKS = {
     Severity.OK: "[green]ok[/green]",

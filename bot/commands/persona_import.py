@@ -25,6 +25,8 @@ SHOWN_WARNINGS = 10
 """So many can be read; the command line shows all."""
 NOTES_CHARS = 300
 """Characters shown of the creator's notes."""
+LABEL_CHARS = 30
+"""Characters of a name on a button, as a phone shows them."""
 SIZES = ("description", "personality", "scenario", "first_message", "example_messages", "system_prompt")
 """Fields whose length is shown: whether a card came whole is seen by it."""
 
@@ -109,7 +111,7 @@ def _facts(read: CardFile, call: Call, desk: Desk) -> Iterator[str]:
         "persona-info-tags": ", ".join(card.tags),
         "persona-info-creator": card.creator,
         "persona-info-version": card.character_version,
-        "persona-import-notes": _cut(card.creator_notes),
+        "persona-import-notes": _cut(card.creator_notes, NOTES_CHARS),
         "persona-import-sizes": ", ".join(_sizes(card)),
     }
     yield from (desk.text(label, call.locale, value=fact) for label, fact in known.items() if fact)
@@ -121,9 +123,9 @@ def _sizes(card: PersonaCard) -> Iterable[str]:
     return (f"{field} {len(text):,}" for field in SIZES if (text := getattr(card, field)))
 
 
-def _cut(text: str) -> str:
+def _cut(text: str, length: int) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= NOTES_CHARS else line[:NOTES_CHARS].rstrip() + "…"
+    return line if len(line) <= length else line[:length].rstrip() + "…"
 
 
 def _asked_for(proposals: Proposals, call: Call, desk: Desk) -> str:
@@ -160,9 +162,10 @@ async def _let_in(draft: Draft, call: Call, desk: Desk) -> Outbound:
     if not await desk.db.run(personas.confirm, draft.id, accepted, by=author, now=call.now):
         raise UserError("persona-import-nothing")
     await desk.imported.refresh()
-    use = desk.text("persona-import-use", call.locale, persona=draft.card.spoken_name)
-    told = desk.say("persona-imported", call, persona=draft.card.spoken_name, id=draft.id)
-    return Outbound(text=told.text, buttons=((Button(label=use, command=f"persona use {draft.id}"),),))
+    name = draft.card.spoken_name
+    use = desk.catalogue.text("persona-import-use", call.locale, persona=_cut(name, LABEL_CHARS))
+    told = desk.text("persona-imported", call.locale, persona=name, id=draft.id)
+    return Outbound(text=told, buttons=((Button(label=use, command=f"persona use {draft.id}"),),))
 
 
 FILE = OptionSpec(name="file", kind=OptionKind.FILE)

@@ -133,10 +133,12 @@ def find_draft(tx: Tx, persona_id: str | None, brought_by: str) -> Draft | None:
 
 
 def drop_draft(tx: Tx, persona_id: str) -> None:
-    """Forget a card that nobody said yes to, with its file."""
+    """Forget a card that nobody said yes to, with its file; one that is no draft stays."""
+    if tx.execute(select(personas.c.id).where(personas.c.id == persona_id, _IS_DRAFT)).first() is None:
+        return
     for table in (persona_files, persona_versions):
         tx.execute(delete(table).where(table.c.persona_id == persona_id))
-    tx.execute(delete(personas).where(personas.c.id == persona_id, _IS_DRAFT))
+    tx.execute(delete(personas).where(personas.c.id == persona_id))
 
 
 def confirm(tx: Tx, persona_id: str, accepted: Proposals, *, by: str, now: datetime) -> bool:

@@ -80,7 +80,7 @@ TASK_BOUNDARIES: dict[str, str] = {
     "bot.extensions:find_modules": "an extension may fail in any way while it is imported; the operator must hear it",
     "bot.extensions:_extension_of": "the same while it is asked what it brings",
     "bot.guard:Guard.call": "an extension may be anybody's code; everybody else goes on without it",
-    "bot.memory.compaction:Compactor._fold": "a fault that is not on record would be paid for again at every turn",
+    "bot.memory.compaction:Compactor._carry_out": "a fault that is not on record would be paid for again at every turn",
     "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",
     "bot.prompt.build:PromptBuilder._section": "a section may be anybody's code; the turn goes on without it",
     "bot.runner:TurnRunner.run": "a turn that cannot be opened is told to whoever asked",

@@ -106,10 +106,7 @@ def build_app(
     desk = _build_desk(core, models, dispatcher, greeter, keeper, gauge, scheduler, commands)
     menu = _build_menu(core, desk, commands)
     pipeline = _build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
-    if adapters is None:
-        adapters = configured_adapters(settings, core.db, core.tasks, menu, _make_wants_files(core))
-        adapters |= {platform: make(menu) for platform, make in core.added.adapters.items()}
-    for name, adapter in adapters.items():
+    for name, adapter in (_build_adapters(core, menu) if adapters is None else adapters).items():
         core.platforms[name] = adapter
     default = models.directory.default
     core.host.connect(Services(model=models.model, default_model=default, opener=opener, keeper=keeper))
@@ -125,6 +122,11 @@ def build_app(
         jobs=build_jobs(core, models, keeper, desk, BOT_NAME),
         warmer=Warmer(opener=opener, builder=builder, model=models.model, tokens=models.tokens),
     )
+
+
+def _build_adapters(core: Core, menu: CommandMenu) -> dict[str, Adapter]:
+    ours = configured_adapters(core.settings, core.db, core.tasks, menu, _make_wants_files(core))
+    return ours | {platform: make(menu) for platform, make in core.added.adapters.items()}
 
 
 def _make_wants_files(core: Core) -> WantsFiles:

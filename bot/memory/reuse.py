@@ -127,13 +127,13 @@ class Reuse:
         if last is None or last.model != frame.model or not self._is_wanted(frame.model):
             return None
         is_current = (last.watermark, last.generation) == (ground.watermark, ground.generation)
-        rows = last.rows()
-        begins_so = next(iter(rows), None) == material.rows[0].id  # its lines are numbered from there
-        shows_all = begins_so and all(rows.get(row.id) == row for row in material.rows)
-        is_plain = not (material.again or material.private or snapshot.stale)
+        shown = tuple(last.rows().values())[: len(material.rows)]  # its lines are numbered from the first one on
+        is_plain = all(row.text.strip() or row.tool_calls for row in material.rows) and not (
+            material.again or material.private or snapshot.stale
+        )
         index = (len(material.rows) + len(material.memory.items)) * LINE_TOKENS
         has_room = last.tokens + index + MARGIN_TOKENS + frame.max_output_tokens <= subject.window
-        return last if is_current and shows_all and is_plain and has_room else None
+        return last if is_current and shown == material.rows and is_plain and has_room else None
 
     def fail(self, model: str, problem: str) -> None:
         """Remember that a model's reply could not be used."""

@@ -36,6 +36,7 @@ hypothesis.settings.register_profile("here", deadline=None, suppress_health_chec
 hypothesis.settings.load_profile("here")
 
 MakeApp = Callable[..., Awaitable[App]]
+Extend = Callable[[str, str], str]
 
 
 @pytest.fixture(autouse=True)
@@ -91,6 +92,23 @@ async def db(database_url: str) -> AsyncIterator[Database]:
     database = Database(database_url)
     yield database
     await database.close()
+
+
+@pytest.fixture
+def extend(tmp_path: Path) -> Iterator[Extend]:
+    """`extend(name, code)` writes a module into the working directory and returns its name, for EXTENSIONS."""
+    before, written = sys.path[:], list[str]()
+
+    def write(name: str, code: str) -> str:
+        (tmp_path / f"{name}.py").write_text(code, encoding="utf-8")
+        written.append(name)
+        return name
+
+    yield write
+    sys.path[:] = before
+    sys.path_importer_cache.pop(str(tmp_path), None)
+    for name in written:
+        sys.modules.pop(name, None)
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import pytest
 
 from bot.app.named import checked_settings
 from bot.env import SettingsError
+from tests.test_cli import familiar
 
 ROOT = Path(__file__).parents[1]
 SECRET = "sk-SENTINEL-0123456789"
@@ -140,3 +141,13 @@ def test_of_servers_that_cannot_be_read_nothing_is_concluded() -> None:
 @pytest.mark.parametrize("name", ["PERSONA", "MODEL", "LANGUAGE", "SUMMARY__MODEL", "PROFILES__DISCORD__PERSONA"])
 def test_X01_a_key_written_in_the_wrong_line_is_not_shown(name: str) -> None:
     assert SECRET not in str(SettingsError(problems(f"{name}={SECRET}", "LOG_FORMAT=xml")))
+
+
+def test_an_imported_persona_can_be_named_and_a_database_that_cannot_be_read_hides_no_other_fault(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "mira.json").write_text('{"name": "Mira", "description": "keeps a lighthouse"}', encoding="utf-8")
+    assert "Mira is imported" in familiar(tmp_path, "familiar persona import mira.json -y").stdout
+    assert problems("PERSONA=Mira") == []
+    told = problems("PERSONA=Mirra-of-nowhere", "DATABASE_URL=sqlite:////proc/no/such.db", "LANGUAGE=fr")
+    assert [problem.partition(" ")[0] for problem in told] == ["PERSONA", "LANGUAGE"]

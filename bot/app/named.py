@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from bot.app.personas import persona_problems
@@ -14,6 +15,7 @@ from bot.locale import has_texts, locales_of
 from bot.personas.imported import put_imported
 from bot.personas.library import PersonaLibrary
 from bot.settings import Settings
+from bot.store.database import DatabaseUnusable
 
 
 def checked_settings(env_file: Path | None = Path(".env")) -> Settings:
@@ -26,9 +28,14 @@ def checked_settings(env_file: Path | None = Path(".env")) -> Settings:
 
 
 def _persona_problems(reading: Reading) -> list[str]:
-    library = PersonaLibrary()
-    put_imported(library, reading.settings.sqlite_url)
-    return persona_problems(reading.settings, library)
+    """Imported cards count, too, as far as the database can be read; what is wrong with it is told elsewhere."""
+    settings, library = reading.settings, PersonaLibrary()
+    problems = persona_problems(settings, library)
+    if problems and settings.sqlite_url.startswith("sqlite"):
+        with suppress(DatabaseUnusable):
+            put_imported(library, settings.sqlite_url)
+            problems = persona_problems(settings, library)
+    return problems
 
 
 def _language_problems(reading: Reading) -> Iterator[str]:

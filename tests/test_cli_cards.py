@@ -55,6 +55,16 @@ def test_a_card_is_removed_and_brought_back(tmp_path: Path, card: Path) -> None:
         assert familiar(tmp_path, f"familiar persona {line}").returncode == 2
 
 
+def test_X08_a_hostile_name_is_written_nowhere_but_into_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "one" / "two"
+    folder.mkdir(parents=True)
+    (folder / "x.json").write_text(json.dumps({"name": "../../evil", "description": "x"}), encoding="utf-8")
+    persona_id = familiar(folder, "familiar persona import x.json -y").stdout.split(" as ")[1].split(".")[0]
+    assert familiar(folder, f"familiar persona export {persona_id}").returncode == 0
+    assert sorted(path.name for path in folder.iterdir() if path.is_file()) == ["evil.json", "x.json"]
+    assert [*tmp_path.iterdir()] == [tmp_path / "one"]
+
+
 @pytest.mark.parametrize(("answer", "count"), [("y", 1), ("n", 0)])
 def test_it_asks_before_it_keeps_a_card(
     tmp_path: Path, card: Path, monkeypatch: pytest.MonkeyPatch, answer: str, count: int

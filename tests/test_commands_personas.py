@@ -95,6 +95,9 @@ async def test_P24_what_a_card_asks_for_takes_effect_only_when_somebody_accepts_
     persona = chat.app.core.library.get(button(chat).removeprefix("persona use "))
     assert persona
     assert (persona.granted.model, persona.granted.tool_groups) == ("test/other", ("web",))
+    told = await chat.ask(f"/persona info {persona.id}")
+    assert "May use: test/other, web" in told
+    assert "Imported for this place, version 1" in told
 
 
 async def test_P24_an_accepted_model_answers_unless_people_chose_another_or_its_server_is_not_there(

@@ -84,8 +84,12 @@ async def show_persona(call: Call, desk: Desk) -> Outbound:
         "persona-info-tags": ", ".join(card.tags),
         "persona-info-creator": card.creator,
         "persona-info-version": card.character_version,
+        "persona-info-granted": ", ".join(filter(None, (persona.granted.model, *persona.granted.tool_groups))),
     }
     lines = [f"- {desk.text(label, call.locale, value=fact)}" for label, fact in facts.items() if fact]
+    if persona.is_imported:
+        origin = "persona-info-of-all" if persona.place_key is None else "persona-info-of-place"
+        lines.append(f"- {desk.text(origin, call.locale, version=persona.version)}")
     pieces = [
         f"**{inert(persona.name)}** ({persona.id})",
         inert(_cut(card.creator_notes, NOTES_CHARS)),

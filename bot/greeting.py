@@ -8,25 +8,34 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from zoneinfo import ZoneInfo
 
-from bot.chat import Adapter, Outbound
+from bot.chat import Adapter, ChannelRef, Outbound
+from bot.overrides import Resolver
 from bot.personas.library import Persona
-from bot.personas.macros import expand
+from bot.personas.macros import Moment, expand
 from bot.store import replies
 from bot.store.conversations import mark_greeted
 from bot.store.database import Database, Tx
 from bot.store.replies import NewReply, Settled
-from bot.store.sessions import SessionRow
+from bot.store.sessions import SessionRow, load_overrides
 
 
-def greeting_of(persona: Persona | None, user: str, *, in_group: bool = False) -> str:
+def greeting_of(persona: Persona | None, user: str, *, now: datetime, in_group: bool = False) -> str:
     """What the persona says first, its macros expanded for the person who meets it; "" when it says nothing. Where
-    several people meet it, the card's first greeting for groups comes first.
+    several people meet it, the card's first greeting for groups comes first. `now` is in the time zone of the place.
     """
     if persona is None:
         return ""
     for_groups = persona.card.group_only_greetings[:1] if in_group else ()
-    return expand((*for_groups, persona.card.first_message)[0], char=persona.name, user=user).strip()
+    text = (*for_groups, persona.card.first_message)[0]
+    return expand(text, char=persona.name, user=user, moment=Moment(now=now), language=persona.language).strip()
+
+
+def local_time(tx: Tx, resolver: Resolver, channel: ChannelRef, now: datetime) -> datetime:
+    """The time where somebody is greeted."""
+    settings = resolver.resolve(channel.platform, load_overrides(tx, channel))
+    return now.astimezone(ZoneInfo(settings.values.timezone))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +43,7 @@ class Greeter:
     """Says greetings."""
 
     db: Database
+    resolver: Resolver
     adapters: Mapping[str, Adapter]
     now: Callable[[], datetime]
     count: Callable[[str], int]
@@ -49,7 +59,8 @@ class Greeter:
         handle: object | None = None,
     ) -> bool:
         """Greet, unless this conversation has been greeted before or the card has no greeting; tells whether it did."""
-        text = greeting_of(persona, user, in_group=not session.channel.is_dm)
+        now = await self.db.read(local_time, self.resolver, session.channel, self.now())
+        text = greeting_of(persona, user, now=now, in_group=not session.channel.is_dm)
         if persona is None or not text:
             return False
         new = NewReply(

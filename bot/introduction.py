@@ -12,7 +12,7 @@ from datetime import datetime
 from bot.chat import Adapter, Outbound, SentPart
 from bot.commands.command import Desk
 from bot.commands.help import tell_address
-from bot.greeting import greeting_of
+from bot.greeting import greeting_of, local_time
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
 from bot.store import introductions, replies
@@ -57,7 +57,8 @@ class Introducer:
         if session.channel.is_dm or not introductions.introduce_once(tx, session.channel.place_key, now):
             return None
         persona = self.desk.library.get(persona_id)
-        greeting = greeting_of(persona, user, in_group=True)
+        there = local_time(tx, self.desk.resolver, session.channel, now)
+        greeting = greeting_of(persona, user, now=there, in_group=True)
         reply_id = None
         if persona is not None and greeting and mark_greeted(tx, conversation_id):
             new = NewReply(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 
@@ -14,7 +16,7 @@ from bot.personas.library import Persona, PersonaLibrary
 from bot.prompt.build import PromptBuilder
 from bot.prompt.sections import SECTIONS
 from bot.settings import PlaceSettings
-from bot.testing import make_channel, make_row, make_turn
+from bot.testing import NOW, make_channel, make_row, make_turn
 from tests.conftest import MakeApp
 from tests.talking import open_chat
 
@@ -55,7 +57,13 @@ def test_a_group_is_greeted_by_the_first_greeting_for_groups(
     for_groups: tuple[str, ...], in_group: bool, greeting: str
 ) -> None:
     mira = persona(first_message="Hello you", group_only_greetings=for_groups)
-    assert greeting_of(mira, "Ann", in_group=in_group) == greeting
+    assert greeting_of(mira, "Ann", now=NOW, in_group=in_group) == greeting
+
+
+def test_a_greeting_tells_the_time_of_the_place_in_the_language_of_the_card() -> None:
+    mira = replace(persona(first_message="{{time}}, {{date}}"), language="zh")
+    there = NOW.astimezone(ZoneInfo("Asia/Shanghai"))
+    assert greeting_of(mira, "Ann", now=there) == "20:00, 2026年11月1日"
 
 
 @pytest.mark.parametrize(("channel", "greeting"), [(make_channel(), "Hello all"), (make_channel(dm=True), "Hello you")])

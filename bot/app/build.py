@@ -95,7 +95,7 @@ def build_app(
     core = _build_core(settings, library or PersonaLibrary(), counter or TokenCounter(), now)
     models = _build_models(core, local, model)
     tools, commands = (*tools, *core.added.tools), (*commands, *core.added.commands)
-    greeter = Greeter(db=core.db, adapters=core.platforms, now=now, count=core.counter.count)
+    greeter = Greeter(db=core.db, resolver=core.resolver, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
     builder = _build_builder(core)
     keeper = build_keeper(core, models)

@@ -12,6 +12,7 @@ from bot.app.platforms import configured_adapters
 from bot.chat import CommandMenu, Finding, Severity, ValueQuery
 from bot.cli.cards import known_personas
 from bot.cli.embedded import local_model_for
+from bot.cli.extended import extension_findings
 from bot.cli.inert import plain
 from bot.cli.servers import model_findings
 from bot.cli.storage import storage_findings
@@ -34,7 +35,7 @@ def doctor() -> None:
     report.tell(_ok("settings", f"read and understood; the time zone is {settings.timezone}"))
     for problem in [*near_misses(os.environ), *without_effect(settings)]:
         report.tell(_setting(problem, Severity.WARNING))
-    for finding in (*storage_findings(settings), *card_findings()):
+    for finding in (*storage_findings(settings), *card_findings(), *extension_findings(settings)):
         report.tell(finding)
     with ExitStack() as stack:
         try:

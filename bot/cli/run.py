@@ -24,7 +24,7 @@ log = structlog.get_logger(__name__)
 def run() -> None:
     """Start Familiar: every platform that has a token, or a chat in this terminal when none has."""
     settings = checked_settings()
-    if settings.discord.token is None and settings.telegram.token is None:
+    if settings.discord.token is None and settings.telegram.token is None and not _brings_platform(settings):
         print("No platform token is set, so Familiar talks to you here; README.md tells how to get one.")
         raise SystemExit(chat_with(settings))
     level = "debug" if settings.debug_logging else settings.log_level
@@ -35,6 +35,12 @@ def run() -> None:
         log.warning("database.shared_file_system", problem=storage, remedy=LOCAL_DISK)
     with held_alone(settings.sqlite_url), local_model_for(settings) as local:
         raise SystemExit(asyncio.run(_serve(settings, local)))
+
+
+def _brings_platform(settings: Settings) -> bool:
+    from bot.cli.extended import brings_platform
+
+    return brings_platform(settings)
 
 
 async def _serve(settings: Settings, local: LocalModel | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
@@ -142,21 +143,51 @@ def test_what_is_retired_may_be_noted_anew_by_the_same_reply() -> None:
     assert [retire.item for retire in delta.retires] == [71]
 
 
-def test_the_schema_bounds_every_string_and_every_list() -> None:
-    def unbounded(part: Any, path: str = "") -> list[str]:
-        found = []
-        if isinstance(part, dict):
-            kinds = part.get("type", ())
-            if "string" in kinds and "maxLength" not in part:
-                found.append(path)
-            if "array" in kinds and "maxItems" not in part:
-                found.append(path)
-            if part.get("type") == "object" and "properties" in part and part.get("additionalProperties") is not False:
-                found.append(path)
-        inner = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
-        return [*found, *(each for key, value in inner for each in unbounded(value, f"{path}/{key}"))]
+NOBODY = Ground(lines={1: line(101, None)}, people={}, items={})
+CROWD = Ground(lines=GROUND.lines, people={f"discord:{number}": "Al" for number in range(51)}, items={})
 
-    assert unbounded(schema()) == []
+
+def parts(part: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every schema within a schema, with where it stands."""
+    if isinstance(part, dict):
+        if "type" in part and not isinstance(part["type"], dict):
+            yield path, part
+        for key, value in part.items():
+            yield from parts(value, f"{path}/{key}")
+
+
+@pytest.mark.parametrize("ground", [GROUND, NOBODY, CROWD])
+def test_the_schema_bounds_every_string_list_and_number(ground: Ground) -> None:
+    for path, part in parts(schema(ground)):
+        kinds = part["type"]
+        if "string" in kinds:
+            assert "maxLength" in part or "enum" in part, path
+        if "array" in kinds:
+            assert "maxItems" in part, path
+        if "integer" in kinds:
+            assert part["minimum"] == 1 <= part["maximum"], path
+
+
+@pytest.mark.parametrize("ground", [GROUND, NOBODY, CROWD])
+def test_L13_the_schema_is_one_that_strict_outputs_take(ground: Ground) -> None:
+    words = {"type", "properties", "required", "additionalProperties", "items", "enum", "format"}
+    words |= {"minItems", "maxItems", "minimum", "maximum", "minLength", "maxLength"}
+    for path, part in parts(schema(ground)):
+        assert part.keys() <= words, path
+        if part["type"] == "object":
+            assert part["additionalProperties"] is False, path
+            assert part["required"] == [*part["properties"]], path
+
+
+def test_a_reply_that_keeps_to_the_schema_refers_to_nothing_that_is_not_there() -> None:
+    properties = schema(GROUND)["properties"]
+    one = properties["facts"]["items"]["properties"]
+    assert one["who"]["enum"] == [ALICE, BOB]
+    assert one["lines"]["items"]["maximum"] == 3
+    assert one["item"]["maximum"] == properties["retire"]["items"]["properties"]["item"]["maximum"] == 2
+    assert properties["open"]["items"]["properties"]["who"]["enum"] == [ALICE, BOB, None]
+    assert "retire" not in schema(NOBODY)["properties"]
+    assert "item" not in schema(NOBODY)["properties"]["facts"]["items"]["properties"]
 
 
 NAMES = st.sampled_from(["facts", "who", "text", "lines", "item", "gist", "retire"])

@@ -5,7 +5,7 @@ A reply is JSON with numbers: lines of the transcript as sources, live items to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from typing import Any, TypeVar
@@ -20,6 +20,9 @@ MOST_OPERATIONS = 40
 LONGEST_TEXT = 300
 """Characters of one item."""
 LONGEST_GIST = 1_500
+LONGEST_KEY = 80
+MOST_LISTED = 50
+"""People whom a schema lists by key, so that it stays small."""
 
 
 class BadDelta(Exception):
@@ -87,40 +90,65 @@ class _Retire(BaseModel):
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 -- an operation
 
 
-def schema() -> dict[str, Any]:
-    """The JSON schema of a reply, every string and list bounded: a small model must be able to end."""
-    text = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
-    numbers = {"type": "array", "items": {"type": "integer"}, "minItems": 1, "maxItems": 8}
-    key = {"type": "string", "maxLength": 80}
-    day = {"type": ["string", "null"], "maxLength": 10}
-    number = {"type": ["integer", "null"]}
-
-    def operations(required: Sequence[str], **more: Any) -> dict[str, Any]:
-        properties = {"text": text, "lines": numbers, "item": number, **more}
-        one = {"type": "object", "properties": properties, "required": ["text", "lines", *required]}
-        return {"type": "array", "maxItems": MOST_OPERATIONS, "items": {**one, "additionalProperties": False}}
-
-    retire = {
-        "type": "object",
-        "properties": {"item": {"type": "integer"}, "lines": numbers},
-        "required": ["item", "lines"],
-        "additionalProperties": False,
+def schema(ground: Ground, *, most: int = MOST_OPERATIONS) -> dict[str, Any]:
+    """The JSON schema of a reply about this ground, with at most so many operations of a kind: every string and list is
+    bounded, so that a small model ends, and what is not there cannot be referred to. All that it uses but `maxLength`
+    is what strict structured outputs take.
+    """
+    day = {"type": ["string", "null"], "format": "date", "maxLength": 10}
+    parts: dict[str, dict[str, Any]] = {
+        "facts": {"who": _who(ground), "category": _one_of(Category)},
+        "events": {"day": day},
+        "agreed": {"who": {"type": "array", "items": _who(ground), "maxItems": 20}},
+        "open": {"who": _who(ground, "null"), "due": day, "state": _one_of(FollowUpState)},
     }
+    text = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
+    item = {"minimum": 1, "maximum": len(ground.items)}
+    lines = _lines(ground)
     properties = {
-        "facts": operations(["who", "category"], who=key, category={"enum": [*Category]}),
-        "events": operations(["day"], day=day),
-        "agreed": operations(["who"], who={"type": "array", "items": key, "maxItems": 20}),
-        "open": operations(["who", "due", "state"], who={"type": ["string", "null"], "maxLength": 80}, due=day,
-                           state={"enum": [*FollowUpState]}),
-        "retire": {"type": "array", "maxItems": MOST_OPERATIONS, "items": retire},
-        "gist": {"type": "string", "maxLength": LONGEST_GIST},
-    }  # fmt: skip
+        name: _list_of(
+            {"lines": lines, **more, "text": text, **_if(ground.items, item={"type": ["integer", "null"], **item})},
+            most,
+        )
+        for name, more in parts.items()
+    }
+    retire = _list_of({"item": {"type": "integer", **item}, "lines": lines}, most)
+    gist = {"type": "string", "maxLength": LONGEST_GIST}
+    return _object({**properties, **_if(ground.items, retire=retire), "gist": gist})
+
+
+def _who(ground: Ground, *or_else: str) -> dict[str, Any]:
+    """Somebody by key; one of those who are there, unless they are too many to list."""
+    kind = ["string", *or_else] if or_else else "string"
+    if not 0 < len(ground.people) <= MOST_LISTED:
+        return {"type": kind, "maxLength": LONGEST_KEY}
+    return {"type": kind, "enum": [*ground.people, *([None] if or_else else [])]}
+
+
+def _lines(ground: Ground) -> dict[str, Any]:
+    number = {"type": "integer", "minimum": 1, "maximum": max(1, len(ground.lines))}
+    return {"type": "array", "items": number, "minItems": 1, "maxItems": 8}
+
+
+def _one_of(words: Iterable[str]) -> dict[str, Any]:
+    return {"type": "string", "enum": [*words]}
+
+
+def _list_of(properties: Mapping[str, Any], most: int) -> dict[str, Any]:
+    return {"type": "array", "maxItems": most, "items": _object(properties)}
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "type": "object",
-        "properties": properties,
-        "required": ["facts", "events", "agreed", "open", "retire", "gist"],
+        "properties": {**properties},
+        "required": [*properties],
         "additionalProperties": False,
     }
+
+
+def _if(condition: object, **properties: Any) -> dict[str, Any]:
+    return properties if condition else {}
 
 
 def read_delta(text: str, ground: Ground) -> Delta:
@@ -133,6 +161,15 @@ def read_delta(text: str, ground: Ground) -> Delta:
         reply = read_json(text)
     except NoJson as error:
         raise BadDelta(str(error)) from error
+    return keep(reply, ground)
+
+
+def keep(reply: Mapping[str, Any], ground: Ground) -> Delta:
+    """The same for a reply that is read already.
+
+    Raises:
+        BadDelta: it changes nothing, or is refused for the greater part.
+    """
     refused: list[str] = []
     retires = [*_retires(reply, ground, refused)]
     adds = [*_adds(reply, ground, {retire.item for retire in retires}, refused)]

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.llm.json_reply import NoJson, read_json
 from bot.llm.model import ModelError, ModelMessage, ModelRequest, Role
 from bot.memory.delta import LONGEST_TEXT, BadDelta
+from bot.memory.gist import GistWriter
 from bot.memory.items import Add, Category, Delta, Item, ItemKind, Memory, NewItem, Retire
 from bot.memory.request import inert, with_correction
 from bot.memory.summariser import Frame, Subject, Summariser, problem_of
@@ -71,8 +72,15 @@ class Consolidator:
     def _count(self) -> Count:
         return lru_cache(COUNTS_KEPT)(self.count)
 
+    @cached_property
+    def _gists(self) -> GistWriter:
+        return GistWriter(
+            db=self.db, summariser=self.summariser, settings=self.settings, count=self._count, now=self.now
+        )
+
     async def consolidate(self, subject: Subject, reason: Reason) -> None:
-        """Merge until the memory has room, or nothing more can be merged."""
+        """Write the gist anew where it is lost; then merge until the memory has room, or nothing more can be merged."""
+        await self._gists.rewrite(subject, reason)
         cap = self.summariser.cap(subject)
         for _ in range(MOST_CALLS):
             found = await self.db.read(_read, subject.conversation_id)

@@ -74,6 +74,13 @@ class Keeper:
             self._running[subject.conversation_id] = running
         return running
 
+    def consolidate(self, subject: Subject, reason: Reason) -> asyncio.Task[None]:
+        """Bring a memory into shape that is too large, or has lost its gist."""
+        consolidating = self._tasks.spawn("consolidation", self._compactor.consolidate(subject, reason))
+        self._consolidating.add(consolidating)
+        consolidating.add_done_callback(self._consolidating.discard)
+        return consolidating
+
     def forget(self, session_key: str) -> None:
         """Keep nothing in this process of what was sent in a session: something there was erased or changed."""
         self._compactor.reuse.forget(session_key)
@@ -93,9 +100,7 @@ class Keeper:
         finally:
             self._running.pop(subject.conversation_id, None)
         if result.outcome is Outcome.DONE:  # by itself, so that an answer need not wait for this as well
-            consolidating = self._tasks.spawn("consolidation", self._compactor.consolidate(subject, reason))
-            self._consolidating.add(consolidating)
-            consolidating.add_done_callback(self._consolidating.discard)
+            self.consolidate(subject, reason)
         return result
 
     def _fill(self, turn: Turn, prompt: Prompt) -> Fill:

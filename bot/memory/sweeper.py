@@ -15,6 +15,7 @@ from operator import attrgetter
 import structlog
 
 from bot.memory.compaction import Result, next_try
+from bot.memory.gist import next_rewrite
 from bot.memory.keeper import Keeper
 from bot.memory.snapshot import ATTEMPTS_LOOKED_AT, EVERYTHING, MOST_KEPT_RATIO, cut_of, size_of
 from bot.memory.summariser import Subject
@@ -22,6 +23,7 @@ from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.overrides import Resolver, SessionSettings
 from bot.store.compactions import Reason, newest_compactions
 from bot.store.database import Database, Tx
+from bot.store.gists import read_lost_gist, with_stale_gists
 from bot.store.idle import QuietSession, overridden_numbers, put_off, quiet_sessions
 from bot.store.sessions import SessionRow, load_overrides
 from bot.store.window import open_end, read_sizes
@@ -41,10 +43,14 @@ AT_ONCE = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What becomes of a quiet session: it is folded, or waits from another moment on (`None` = till someone speaks)."""
+    """What becomes of a quiet session: it is folded, its memory is mended, or it waits from another moment on (`None` =
+    till someone speaks).
+    """
 
     quiet: QuietSession
     fold: Subject | None = None
+    mend: Subject | None = None
+    """Whose gist is to be written anew."""
     sweep_from: datetime | None = None
 
 
@@ -67,7 +73,9 @@ class Sweeper:
         and then left alone; so nothing is forgotten if the process ends in between.
         """
         verdicts = await self.db.read(self.look, now)
-        if left := [verdict for verdict in verdicts if verdict.fold is None]:
+        for mend in filter(None, (verdict.mend for verdict in verdicts)):
+            await asyncio.wait([self.keeper.consolidate(mend, Reason.IDLE)])
+        if left := [verdict for verdict in verdicts if verdict.fold is None and verdict.mend is None]:
             await self.db.run(leave_alone, left)
         worth = [verdict.fold for verdict in verdicts if verdict.fold is not None]
         if worth:
@@ -81,7 +89,8 @@ class Sweeper:
         if shortest is None:
             return []
         waiting = quiet_sessions(tx, before=now - shortest, limit=SESSIONS_PER_SWEEP)
-        return [self._decide(tx, quiet, shortest, now) for quiet in waiting]
+        shaken = with_stale_gists(tx, [quiet.session.conversation_id or 0 for quiet in waiting])
+        return [self._decide(tx, quiet, shortest, now, shaken) for quiet in waiting]
 
     def _shortest_idle(self, tx: Tx) -> timedelta | None:
         """The shortest time that any session may ask for; `None` where the sweep is off everywhere."""
@@ -89,7 +98,9 @@ class Sweeper:
         asked = [seconds for seconds in configured | overridden_numbers(tx, IDLE_KEY) if seconds > 0]
         return timedelta(seconds=min(asked)) if asked else None
 
-    def _decide(self, tx: Tx, quiet: QuietSession, shortest: timedelta, now: datetime) -> Verdict:
+    def _decide(
+        self, tx: Tx, quiet: QuietSession, shortest: timedelta, now: datetime, shaken: Collection[int]
+    ) -> Verdict:
         channel = quiet.session.channel
         settings = self.resolver.resolve(channel.platform, load_overrides(tx, channel))
         idle = timedelta(seconds=settings.values.summary.idle_seconds)
@@ -101,6 +112,11 @@ class Sweeper:
             again_at = next_try(newest_compactions(tx, subject.conversation_id, ATTEMPTS_LOOKED_AT)) or now
             if again_at <= now:
                 return Verdict(quiet=quiet, fold=subject)
+        elif again_at <= now and subject.conversation_id in shaken:
+            lost = read_lost_gist(tx, subject.session.id, subject.conversation_id)
+            again_at = (next_rewrite(lost.attempts) or now) if lost else now
+            if lost and again_at <= now:
+                return Verdict(quiet=quiet, mend=subject)
         return Verdict(quiet=quiet, sweep_from=again_at - shortest if again_at > now else None)
 
     async def _fold(self, subjects: Sequence[Subject]) -> None:

@@ -25,7 +25,9 @@ _WAITING = (
 )
 _VALUES = select(overrides.c.value).where(overrides.c.name == bindparam("name")).distinct()
 _PUT_OFF = update(sessions).where(
-    sessions.c.id == bindparam("session"), sessions.c.last_human_at == bindparam("quiet_since")
+    sessions.c.id == bindparam("session"),
+    sessions.c.last_human_at == bindparam("quiet_since"),
+    sessions.c.sweep_from == bindparam("waited_since"),
 )
 
 
@@ -37,12 +39,18 @@ class QuietSession:
     persona_id: str | None
     """`None` where nobody has talked to a persona yet."""
     last_human_at: datetime
+    sweep_from: datetime
 
 
 def quiet_sessions(tx: Tx, *, before: datetime, limit: int) -> list[QuietSession]:
     """Those that have waited since then or longer, the longest first."""
     return [
-        QuietSession(session=to_session(row), persona_id=row.persona_id, last_human_at=row.last_human_at)
+        QuietSession(
+            session=to_session(row),
+            persona_id=row.persona_id,
+            last_human_at=row.last_human_at,
+            sweep_from=row.sweep_from,
+        )
         for row in tx.execute(_WAITING, {"before": before, "limit": limit})
     ]
 
@@ -54,8 +62,8 @@ def overridden_numbers(tx: Tx, name: str) -> set[int]:
 
 
 def put_off(tx: Tx, quiet: QuietSession, sweep_from: datetime | None) -> None:
-    """Let a session wait from another moment on, `None` = until somebody speaks there again. Whoever has spoken in the
-    meantime has set the clock, and that counts.
+    """Let a session wait from another moment on, `None` = until somebody speaks there again. Whoever has spoken or
+    deleted something in the meantime has set the clock, and that counts.
     """
-    facts = {"session": quiet.session.id, "quiet_since": quiet.last_human_at}
+    facts = {"session": quiet.session.id, "quiet_since": quiet.last_human_at, "waited_since": quiet.sweep_from}
     tx.execute(_PUT_OFF, {**facts, "sweep_from": sweep_from})

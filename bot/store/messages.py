@@ -10,12 +10,13 @@ from sqlalchemy import and_, bindparam, func, insert, select, update
 from bot.chat import Inbound, InboundKind
 from bot.store import conversations
 from bot.store.database import Tx
+from bot.store.gists import forget_gists
 from bot.store.images import forget_images, record_images
 from bot.store.people import name_in_lines
 from bot.store.privacy import forget_words
 from bot.store.quotes import first_quote
 from bot.store.sessions import SessionRow, touch_session
-from bot.store.stale import forget_gists, mark_stale
+from bot.store.stale import mark_stale
 from bot.store.tables import UNANSWERED, MessageKind, ReplyState, Standing, messages, sent_parts, sessions
 from bot.store.window import LIVE
 

@@ -10,7 +10,7 @@ from sqlalchemy import and_, bindparam, exists, or_, select, update
 from bot.store.database import Tx
 from bot.store.memories import GIST, retire
 from bot.store.memory_tables import LIVE_ITEM, memory_items, memory_sources
-from bot.store.tables import Standing, conversations, messages
+from bot.store.tables import Standing, messages
 
 _STILL_SAID = (
     messages.c.deleted_at.is_(None),
@@ -42,20 +42,6 @@ def mark_stale(tx: Tx, message_id: int, by: str, now: datetime) -> None:
     if items:
         tx.execute(update(memory_items).where(memory_items.c.id.in_(items)).values(stale=True))
         retire(tx, (memory_items.c.id.in_(items), _UNSAID), by, now)
-
-
-def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
-    """A message is gone: no gist that may tell of it stays, since nobody knows what a gist goes back to. The next
-    compaction writes another from what is left.
-    """
-    have_read_it = (
-        select(conversations.c.id)
-        .join(messages, messages.c.session_id == conversations.c.session_id)
-        .where(messages.c.id == message_id, conversations.c.watermark >= messages.c.position)
-    )
-    gists = (memory_items.c.conversation_id.in_(have_read_it), memory_items.c.kind == GIST)
-    tx.execute(update(memory_items).where(*gists).values(stale=True))
-    retire(tx, gists, by, now)
 
 
 def drop_unsaid(tx: Tx, conversation_id: int, now: datetime) -> None:

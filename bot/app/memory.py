@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.app.running import Core, Models
+from bot.llm.configured import is_small
 from bot.memory.compaction import Compactor
 from bot.memory.consolidation import Consolidator
 from bot.memory.keeper import Keeper
@@ -25,6 +26,7 @@ def build_keeper(core: Core, models: Models) -> Keeper:
         window_of=window_of,
         factor=models.tokens.factor,
         now=core.now,
+        is_small=is_small,
     )
     consolidator = Consolidator(
         db=core.db, summariser=summariser, settings=core.settings, count=core.counter.count, now=core.now

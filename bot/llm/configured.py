@@ -12,6 +12,7 @@ from pydantic import SecretStr
 
 from bot.llm.catalogue import Catalogue, LimitsOverride
 from bot.llm.client import Provider
+from bot.llm.model_files import MODEL_FILES
 from bot.llm.prices import Prices
 from bot.settings import KNOWN_SERVERS, ModelSettings, ProviderSettings, Settings
 
@@ -92,6 +93,12 @@ def default_model(settings: Settings, local: LocalModel | None) -> str:
     if "/" not in settings.model and len(settings.providers) == 1:
         return f"{next(iter(settings.providers))}/{settings.model}"
     return settings.model
+
+
+def is_small(model: str) -> bool:
+    """Whether a model is one of those that install by themselves: they choose well and fill in forms badly."""
+    provider, _, name = model.partition("/")
+    return provider == LOCAL and name in MODEL_FILES
 
 
 def names_remote_model(settings: Settings) -> bool:

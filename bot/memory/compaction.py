@@ -18,6 +18,7 @@ from bot.guard import Guard
 from bot.hook_calls import HookCalls
 from bot.hooks import CompactionNews, Phase
 from bot.llm.model import ModelError, ModelRequest
+from bot.memory.by_line import note_by_line
 from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
 from bot.memory.items import Delta, Memory
@@ -189,6 +190,11 @@ class Compactor:
         if self.stand_in is not None:
             most = self.summariser.cap(subject) // 2
             delta = await ask_stand_in(self.stand_in, subject, material, max_tokens=most)
+            return self._demand_smaller(subject, material, delta)
+        own = self.settings.summary.prompt or self.settings.summary.update_prompt
+        if self.summariser.is_small(subject) and not own:
+            ask = partial(self.summariser.ask, subject)
+            delta = await note_by_line(material, ask, self.settings.summary.parameters)
             return self._demand_smaller(subject, material, delta)
         read, frame = partial(self._read, subject, material), self.summariser.frame(subject)
         last = self.reuse.last_for(subject, snapshot, material, frame)

@@ -64,7 +64,7 @@ class Frame:
 
 
 class Summariser:
-    """`window_of` tells a model's window, `factor` its tokens to one of ours."""
+    """`window_of` tells a model's window, `factor` its tokens to one of ours, `is_small` whether it fails at forms."""
 
     def __init__(
         self,
@@ -76,8 +76,10 @@ class Summariser:
         window_of: Callable[[str], int],
         factor: Callable[[str], float],
         now: Callable[[], datetime],
+        is_small: Callable[[str], bool] = lambda _model: False,
     ) -> None:
         self._db, self._model, self._settings, self._now = db, model, settings, now
+        self._is_small = is_small
         self._window_of, self._factor = window_of, factor
         self._default = directory.default
         self._custom = _custom_model(settings, directory)
@@ -88,6 +90,10 @@ class Summariser:
         if self._settings.summary.model_mode == "session":
             return subject.model
         return self._custom or self._default
+
+    def is_small(self, subject: Subject) -> bool:
+        """Whether that model is asked about each line by itself."""
+        return self._is_small(self.model_for(subject))
 
     def cap(self, subject: Subject) -> int:
         """Tokens that the memory of a conversation may fill."""

@@ -12,7 +12,6 @@ from bot.app.platforms import configured_adapters
 from bot.chat import CommandMenu, Finding, Severity, ValueQuery
 from bot.cli.cards import known_personas
 from bot.cli.embedded import local_model_for
-from bot.cli.extended import extension_findings
 from bot.cli.inert import plain
 from bot.cli.servers import model_findings
 from bot.cli.storage import storage_findings
@@ -29,6 +28,8 @@ _MARKS = {Severity.OK: "[green]ok[/]     ", Severity.WARNING: "[yellow]warning[/
 
 def doctor() -> None:
     """Check everything by real calls; exit code 1 when something is broken."""
+    from bot.cli.extended import extension_findings  # the whole bot is behind it
+
     settings = _demand_settings()
     setup_logging(form="text", level="error", secrets=secrets_of(settings))
     report = _Report(secrets_of(settings))

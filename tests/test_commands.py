@@ -82,10 +82,12 @@ def named(spec_property: str) -> set[str]:
 
 
 def test_what_only_one_person_needs_is_shown_to_one_and_what_concerns_all_needs_rights() -> None:
-    of_all = {"persona use", "model use", "reset", "memory clear", "memory undo", "compact"}
+    of_cards = {"persona remove", "persona revert"}
+    of_all = of_cards | {"persona use", "model use", "reset", "memory clear", "memory undo", "compact"}
     of_talk = {"retry", "undo", "continue", "stop", "start", "follow-ups done", "follow-ups drop", "follow-ups reopen"}
     assert named("ephemeral") == {spec.name for spec in SPECS} - of_all - of_talk
-    assert named("manages") == of_all | {"model forget", "session set", "session reset"}
+    to_one = {"model forget", "session set", "session reset", "persona import", "persona edit", "persona versions"}
+    assert named("manages") == of_all | to_one
 
 
 CHANGING = ["persona use familiar", "model use test/other", "session set timezone UTC", "session reset", "reset"]
@@ -262,7 +264,7 @@ async def test_help_tells_what_this_is_how_to_address_it_and_what_it_can_do(make
     told = await chat.ask("/help")
     assert "**Bryony**" in told
     assert "simply write to me" in told
-    assert all(f"`/{name}`" in told for name in ("persona", "persona use", "session set", "retry", "help"))
+    assert all(f"`/{name}`" in told for name in ("persona", "model use", "session set", "retry", "help"))
 
 
 @pytest.mark.parametrize(
@@ -302,11 +304,12 @@ async def test_help_explains_how_to_write_a_command(make_app: MakeApp, typed: st
 
 async def test_help_on_a_group_explains_all_of_it(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
-    told = await chat.ask("/help persona")
+    told = await chat.ask("/help model")
     assert [line.split("`")[1] for line in told.splitlines() if line.startswith("`")] == [
-        "/persona [keyword] [-p page]",
-        "/persona use <persona>",
-        "/persona info [persona]",
+        "/model [keyword] [-p page]",
+        "/model use <model>",
+        "/model info",
+        "/model forget [model]",
     ]
 
 

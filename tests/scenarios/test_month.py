@@ -63,11 +63,10 @@ def nothing_is_lost(month: Month, persona: str) -> None:
 
 
 def has_moved(plant: Plant, month: Month, heard: list[Plant]) -> bool:
-    """Whether a place may be out of date: its author moved later, or, where personas tell each other, ever did."""
-    others = month.plants if month.switch == "carry" else heard[heard.index(plant) + 1 :]
-    return plant.kind == "place" and any(
-        one.kind == "place" and one.author == plant.author and one is not plant for one in others
-    )
+    """Whether a place may be out of date: its author moved later, where personas tell each other in whatever talk."""
+    known = month.plants if month.switch == "carry" else heard
+    later = known[known.index(plant) + 1 :]
+    return plant.kind == "place" and any(one.kind == "place" and one.author == plant.author for one in later)
 
 
 def nothing_is_told_that_was_taken_back(month: Month, persona: str) -> None:

@@ -31,3 +31,11 @@ async def test_notes_and_names_with_brackets_and_stars_are_shown_without_backsla
     Console(file=paper, width=100).print(_to_markdown(answer, hyperlinks=False))
     assert "[Ferry] to **Bergen** for $5 [see](https://a.b)" in paper.getvalue()
     assert "\\" not in paper.getvalue()
+
+
+async def test_within_code_of_ours_no_backslash_is_seen_and_nothing_ends_it(make_app: MakeApp) -> None:
+    desk = (await open_chat(make_app, persona="none")).app.desk
+    told = desk.text("persona-imported", "en", persona="A [b] *c* `d`", id="p_1")
+    inline = parse(told)[1].children or []
+    assert [token.content for token in inline if token.type == "code_inline"] == ["/persona use A [b] *c* 'd'"]
+    assert "A [b] *c* `d`" in "".join(token.content for token in inline if token.type == "text")

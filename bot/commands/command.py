@@ -125,7 +125,7 @@ class Desk:
         if isinstance(choices := facts.get("choices"), str):
             facts["choices"] = ", ".join(self.names.of_choice(choice, locale)[0] for choice in choices.split(", "))
         shown = {name: inert(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
-        return self.catalogue.text(message_id, locale, **shown)
+        return _CODE.sub(_bare_code, self.catalogue.text(message_id, locale, **shown))
 
     def say(self, message_id: str, call: Call, /, **facts: str | int | float) -> Outbound:
         """An answer from the catalogue, in the caller's language."""
@@ -187,3 +187,13 @@ _MARKUP = re.compile(r"[\\`*\]<>|~#&$]|(?<!\w)_+|_+(?!\w)")
 def inert(text: str) -> str:
     """A text on one line, so escaped that no Markdown in it counts; names such as `keep_recent` stay as they are."""
     return _MARKUP.sub(lambda found: "".join(f"\\{mark}" for mark in found[0]), " ".join(text.split()))
+
+
+_CODE = re.compile(r"\\.|`(?P<code>(?:[^`\\]|\\.)*)`", re.DOTALL)
+"""A mark that counts for nothing, or code: there a backslash would be seen."""
+
+
+def _bare_code(found: re.Match[str]) -> str:
+    """Code as it is to be seen; a backtick within would end it."""
+    code = found["code"]
+    return found[0] if code is None else "`" + re.sub(r"\\(.)", r"\1", code).replace("`", "'") + "`"

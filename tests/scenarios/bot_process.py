@@ -47,10 +47,10 @@ class BotProcess:
         records = [json.loads(line) for line in self.lines if line.startswith("{")]
         return [record for record in records if record.get("event") == name]
 
-    async def logs(self, name: str, within: float = START_S) -> dict[str, Any]:
-        """Wait for a log record."""
+    async def logs(self, name: str, within: float = START_S, *, times: int = 1) -> dict[str, Any]:
+        """Wait for a log record, until there are so many; returns the first one."""
         async with asyncio.timeout(within):
-            while not (found := self.events(name)):
+            while len(found := self.events(name)) < times:
                 if self._reading.done():
                     raise AssertionError(f"the bot ended before that:\n{self.output}")
                 self._grown.clear()

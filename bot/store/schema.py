@@ -13,6 +13,7 @@ from sqlalchemy import Connection, inspect, text
 from sqlalchemy.exc import DatabaseError
 from sqlmodel import SQLModel
 
+import bot.store.cast_tables
 import bot.store.memory_tables
 import bot.store.metadata
 import bot.store.persona_tables
@@ -22,7 +23,7 @@ from bot.store.database import DatabaseUnusable, database_file, open_engine
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest revision in `migrations/versions`; a test holds the two equal, so that a start need not load Alembic."""
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"

@@ -6,6 +6,7 @@ Knows neither folders nor databases. Names are keys of a table and never become 
 from __future__ import annotations
 
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,13 +62,15 @@ class Ambiguous:
     matches: tuple[Persona, ...]
 
 
-class Shelf:
+class Shelf(ABC):
     """Some personas, by id; those of a library that looks for new cards when asked for one that is not there."""
 
     @property
+    @abstractmethod
     def _seen(self) -> Mapping[str, Persona]:
-        raise NotImplementedError
+        """The personas, by id."""
 
+    @abstractmethod
     def refresh(self) -> None:
         """Look for cards that came, went or were saved since."""
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import update
 
 from bot.llm.model import Finish, ModelRequest, ModelUnreachable, Role
 from bot.memory import keeper
@@ -15,7 +17,7 @@ from bot.memory.summariser import Subject
 from bot.store import sessions
 from bot.store.compactions import Outcome, Reason
 from bot.store.database import Database
-from bot.store.memory_tables import memory_items
+from bot.store.memory_tables import compactions, memory_items
 from bot.store.people import set_privacy
 from bot.store.tables import model_calls
 from bot.testing import NOW, Reply, ScriptedModel, make_inbound
@@ -225,6 +227,18 @@ async def test_M03_a_window_that_its_persona_keeps_full_does_not_cost_a_call_for
     for number in range(40):
         await chat.say(f"number {number}")
     assert len(chat.model.summaries) < 8
+
+
+async def test_what_a_limit_left_out_is_folded_also_when_that_failed_at_first(make_app: MakeApp) -> None:
+    failed = Reply(text="", error=ModelUnreachable("test/scripted", "down"))
+    kept = {"history_limit": 12, "summary": {"keep_recent": 2, "keep_tokens": 0, "trigger": {"type": "off"}}}
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=[failed, GIST, GIST]), **{**SMALL, **kept})
+    while not chat.model.summaries:
+        await talk(chat, 1)
+    long_ago = update(compactions).values(began_at=NOW - timedelta(days=1))
+    await chat.app.core.db.run(lambda tx: tx.execute(long_ago))
+    await chat.say("nothing more has to go for this")
+    assert [row.outcome for row in await rows_of(chat)] == [Outcome.FAILED, Outcome.DONE]
 
 
 async def test_there_is_at_most_one_compaction_for_each_turn(make_app: MakeApp) -> None:

@@ -134,5 +134,5 @@ def usage_of(turn: Turn, prompt: Prompt) -> Usage:
         messages=len(turn.history),
         compactable=sum(map(len, units[:cut])),
         per_turn=sum(tokens) / max(1, asked),
-        was_dropped=prompt.dropped > 0,
+        was_dropped=prompt.dropped > 0 or prompt.cuts.whole_from > 0,
     )

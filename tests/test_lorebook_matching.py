@@ -187,7 +187,8 @@ def test_P17_patterns_of_a_scan_share_one_time_limit() -> None:
     times = iter(range(0, 1_000, 10))
     patience = Patience(15, clock=lambda: next(times))
     patterns = [compile_pattern(text) for text in ("a", "b", "c")]
-    assert [pattern and patience.finds(pattern, "abc") for pattern in patterns] == [True, True, False]
+    found = [pattern is not None and patience.finds(pattern, "abc") for pattern in patterns]
+    assert found == [True, True, False]
     assert patience.given_up == ("c",)
 
 
@@ -219,6 +220,21 @@ def test_keys_that_never_match_are_told() -> None:
     assert [warning.field for warning in warnings] == ["A", "B"]
 
 
+def test_lively_keys_beyond_the_limit_of_a_book_match_nothing_and_are_told() -> None:
+    index = index_of(*(entry(f"{{{{char}}}}{number}") for number in range(502)))
+    assert len(index.warnings) == 2
+
+
+def test_a_book_with_too_many_keys_to_look_for_is_cut_short_and_told() -> None:
+    secondary = [f"s{number}" for number in range(500)]
+    made = [silly("key", selective=True, secondary_keys=secondary) for _ in range(110)]
+    started = time.process_time()
+    activation = scanned(["key"] * 4, *made)
+    assert time.process_time() - started < 5
+    assert not activation.entries
+    assert "too many" in str(activation.warnings[0])
+
+
 def test_patterns_beyond_the_limit_of_a_book_match_nothing() -> None:
     many = [entry(f"/k{number}x/", content=f"{number}") for number in range(501)]
     assert contents(scanned("k499x k500x", *many)) == ["499"]
@@ -228,7 +244,7 @@ LETTERS = st.text(st.sampled_from("ab .龙"), min_size=1, max_size=5)
 
 
 @given(st.lists(LETTERS, max_size=12), st.text(st.sampled_from("ab .龙"), max_size=30), st.booleans())
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_the_index_finds_what_looking_for_each_key_finds(keys: list[str], text: str, whole: bool) -> None:
     made = [silly(key, content=f"{number}", match_whole_words=whole) for number, key in enumerate(keys)]
     index = index_of(*made)
@@ -240,7 +256,7 @@ def test_the_index_finds_what_looking_for_each_key_finds(keys: list[str], text: 
 
 
 @given(st.text(st.sampled_from("()[]{}ab*+?|\\1<>=!PR&:^$.-#ixLpN,0'"), max_size=20))
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 def test_any_text_is_a_pattern_or_refused(pattern: str) -> None:
     found = compile_pattern(pattern, "is")
     if found is not None:

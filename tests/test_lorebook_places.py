@@ -40,6 +40,10 @@ def test_what_is_always_there_takes_its_room_first() -> None:
     assert contents(scanned("key", *made, budget=3)) == ["always one"]
 
 
+def test_a_book_without_any_tokens_is_one_without_a_limit() -> None:
+    assert contents(scanned("key", entry("key"), book={"token_budget": 0})) == ["Text."]
+
+
 def test_an_entry_may_ignore_the_budget() -> None:
     assert contents(scanned("key", silly("key", ignore_budget=True), budget=0)) == ["Text."]
 

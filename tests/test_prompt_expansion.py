@@ -11,7 +11,9 @@ import pytest
 from bot.overrides import SessionSettings
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
+from bot.personas.macros import Where
 from bot.prompt.build import PromptBuilder
+from bot.prompt.expansion import expand_lore
 from bot.prompt.sections import SECTIONS
 from bot.settings import PlaceSettings
 from bot.store.sessions import SessionRow
@@ -86,6 +88,13 @@ async def test_the_last_word_chooses_anew_with_every_message_and_the_same_for_th
     rolled = [(await request(turn_with(card, position=position)))[1] for position in (1, 2, 3, 1)]
     assert len(set(rolled)) == 3
     assert rolled[0] == rolled[3]
+
+
+def test_lore_names_the_person_addressed_only_where_it_changes_with_every_turn() -> None:
+    asker = Asker(key="fake:bob", name="Bob", locale="en")
+    turn = turn_with({}, session=GROUP, asker=asker)
+    told = [expand_lore("{{user}} at {{isodate}}{{hidden_key:sea}}", where, turn) for where in Where]
+    assert told == ["the people here at today's date", "Bob at 2026-11-01", "Bob at 2026-11-01\nsea\n"]
 
 
 async def test_fields_that_a_card_names_are_expanded_once() -> None:

@@ -41,6 +41,13 @@ def expand_tail(text: str, turn: Turn) -> str:
     return _expanded(text, turn, user=turn.asker.name, where=Where.TAIL)
 
 
+def expand_lore(text: str, where: Where, turn: Turn) -> str:
+    """A lorebook's text for where it stands, or for the keys that may be in it."""
+    if where is Where.PREFIX:
+        return expand_prefix(text, turn)
+    return _expanded(text, turn, user=turn.asker.name, where=where)
+
+
 def write_passing(turn: Turn) -> str | None:
     """A note on what the system message only names, because it passes: the time, the date, and so on."""
     if turn.persona is None:

@@ -28,7 +28,7 @@ class Budget:
 
     def __init__(self, total: int | None, books: Iterable[Lorebook]) -> None:
         self._total = total
-        self._left = {id(book): book.token_budget for book in books}
+        self._left = {id(book): book.token_budget or None for book in books}  # 0 is what some write for none
         self.overflowed = False
 
     def is_used_up(self, item: LoreItem, book: Lorebook) -> bool:

@@ -10,7 +10,7 @@ from bot.personas.lorebook.activation import ScanContext, Why
 from bot.personas.lorebook.choices import Logic
 from bot.personas.lorebook.entry import Lorebook
 from bot.personas.lorebook.index import LoreItem
-from bot.personas.lorebook.texts import Key, Scope, Texts, make_key
+from bot.personas.lorebook.texts import Key, Scope, Texts, has_macro, make_key
 from bot.personas.macros import Where
 
 Reason = tuple[Why, str]
@@ -49,7 +49,9 @@ class Look:
         return None
 
     def _ready(self, key: Key) -> Key:
-        return make_key(self.context.expand(key.said, Where.SCAN).strip()) if key.has_macro else key
+        if key.pattern is not None or key.broken or not has_macro(key.said):
+            return key
+        return make_key(self.context.expand(key.said, Where.SCAN).strip())
 
     def _scope(self, item: LoreItem) -> Scope:
         entry, context = item.entry, self.context

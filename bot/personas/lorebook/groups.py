@@ -23,13 +23,16 @@ def losers(
     A winner stays: first one that is sticky, then one that overrides, by order, then chance by weight among those with
     most matching keys.
     """
+    groups: dict[str, list[LoreItem]] = {}
+    for item in items:
+        for group in item.groups:
+            groups.setdefault(group, []).append(item)
     lost: dict[str, LoreItem] = {}
-    for group in dict.fromkeys(group for item in items for group in item.groups):
-        members = [item for item in items if group in item.groups and item.ref not in lost]
-        if not members:
-            continue
-        winner = taken.get(group) or _winner(members, is_sticky, score, scores_all, rng)
-        lost |= {item.ref: winner for item in members if item.ref != winner.ref}
+    for group, members in groups.items():
+        left = [item for item in members if item.ref not in lost]
+        if left:
+            winner = taken.get(group) or _winner(left, is_sticky, score, scores_all, rng)
+            lost |= {item.ref: winner for item in left if item.ref != winner.ref}
     return lost
 
 

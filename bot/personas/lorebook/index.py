@@ -16,14 +16,13 @@ from bot.personas.fields import MAX_WARNINGS, CardWarning
 from bot.personas.lorebook.decorators import PLAIN, Decorators, split_content
 from bot.personas.lorebook.entry import Lorebook, LoreEntry
 from bot.personas.lorebook.patterns import as_pattern
-from bot.personas.lorebook.texts import Key, Text, make_key
+from bot.personas.lorebook.texts import Key, Text, has_macro, make_key
 
 MAX_KEY_CHARS = 200
 """Plain keys longer than that are never matched; ours to choose, so that no book makes the index slow."""
 
-MAX_PATTERNS = 500
-"""Patterns of one book that are tried; ours to choose, each is tried on every message."""
-
+MAX_LIVELY = 500
+"""Keys of one book that are patterns or hold macros; ours to choose, since each is looked for in every message."""
 
 SHOWN_CHARS = 60
 """Of a key, in a warning."""
@@ -56,7 +55,7 @@ class LoreItem:
         wishes = self.decorators
         is_called = self.entry.constant or wishes.activate or wishes.keep_activate_after_match
         keys = (*self.keys, *self.additional) if self.entry.is_by_the_letter else self.keys
-        return is_called or any(key.pattern is not None or key.has_macro for key in keys)
+        return is_called or any(key.pattern is not None or has_macro(key.said) for key in keys)
 
 
 class LoreIndex:
@@ -84,14 +83,14 @@ class LoreIndex:
 
     def _add(self, item: LoreItem) -> None:
         for key in item.keys:
-            if key.folded and not _is_too_long(key):
+            if key.folded:
                 table = self._by_word if item.whole_words and key.is_word else self._by_part
                 table.setdefault(key.folded, []).append(item)
 
     @property
     def warnings(self) -> tuple[CardWarning, ...]:
         """The keys that will never match."""
-        broken = ((item, key) for item in self.items for key in item.keys if key.broken or _is_too_long(key))
+        broken = ((item, key) for item in self.items for key in item.keys if key.broken)
         return tuple(_useless(item, key) for item, key in islice(broken, MAX_WARNINGS))
 
     def concerned(self, texts: Iterable[Text]) -> Iterable[LoreItem]:
@@ -120,13 +119,9 @@ class LoreIndex:
                 number = shorter[number]
 
 
-def _is_too_long(key: Key) -> bool:
-    return len(key.folded) > MAX_KEY_CHARS
-
-
 def _useless(item: LoreItem, key: Key) -> CardWarning:
-    what = "is no pattern that can be used" if key.broken else "is too long for a key"
-    return CardWarning(field=item.entry.title, message=f"“{key.said[:SHOWN_CHARS]}” {what}; it matches nothing.")
+    message = f"“{key.said[:SHOWN_CHARS]}” can be no key: a pattern that is wrong, one too many, or too long a text."
+    return CardWarning(field=item.entry.title, message=message)
 
 
 def _own_depth(item: LoreItem) -> int:
@@ -146,10 +141,10 @@ def _shorter(keys: Sequence[str]) -> array[int]:
 
 
 def _items(book: Lorebook, name: str) -> Iterable[LoreItem]:
-    patterns = _Patterns()
+    keys = _KeyMaker()
     for order, entry in enumerate(book.entries):
         decorators, content = split_content(entry.content)
-        make = partial(patterns.key, entry)
+        make = partial(keys.key, entry)
         yield LoreItem(
             ref=f"{name}/{entry.id}",
             order=order,
@@ -171,16 +166,17 @@ def _is_plain(entry: LoreEntry) -> bool:
     return entry.enabled and not (entry.constant or waits or entry.only_personas or entry.only_tags)
 
 
-class _Patterns:
-    """Makes the keys of a book, no more than so many of them patterns."""
+class _KeyMaker:
+    """Makes the keys of a book; those that cost too much match nothing."""
 
     def __init__(self) -> None:
-        self._left = MAX_PATTERNS
+        self._lively_left = MAX_LIVELY
 
     def key(self, entry: LoreEntry, text: str) -> Key:
-        if not entry.keys_are_patterns and as_pattern(text) is None:
-            return make_key(text)
-        self._left -= 1
-        if self._left < 0:
+        """One key of an entry."""
+        is_pattern = entry.keys_are_patterns or as_pattern(text) is not None
+        self._lively_left -= is_pattern or has_macro(text)
+        if (is_pattern or has_macro(text)) and self._lively_left < 0:
             return Key(said=text, folded="", broken=True)
-        return make_key(text, is_pattern=entry.keys_are_patterns, case_sensitive=entry.case_sensitive)
+        key = make_key(text, is_pattern=is_pattern, case_sensitive=entry.case_sensitive)
+        return Key(said=text, folded="", broken=True) if len(key.folded) > MAX_KEY_CHARS else key

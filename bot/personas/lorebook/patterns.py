@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
@@ -21,8 +22,12 @@ MAX_PATTERN_CHARS = 1_000
 
 SCAN_SECONDS = 0.25
 PATTERN_SECONDS = 0.05
-"""What all patterns of a scan may take together, and one of them; ours to choose (P17). An honest pattern takes some
-microseconds for a message."""
+"""CPU time that all patterns of a scan may take together, and one of them on one text; ours to choose (P17). An honest
+pattern takes some microseconds for a message."""
+
+QUICK_SECONDS = 0.002
+"""How long a pattern searches before it lets other threads run: to let them for each would cost the honest ones their
+turn again and again where an event loop is busy."""
 
 _SHAPED = re.compile(r"/((?:\\.|[^/\\])+)/([dgimsuvy]*)", re.DOTALL)
 _REFUSED = re.compile(r"\(\?(?:[R&]|P[>&]|[+-]?[0-9])|\\L<")
@@ -58,7 +63,7 @@ class Patience:
     again in that scan.
     """
 
-    def __init__(self, seconds: float = SCAN_SECONDS, clock: Callable[[], float] = time.perf_counter) -> None:
+    def __init__(self, seconds: float = SCAN_SECONDS, clock: Callable[[], float] = time.thread_time) -> None:
         self._left, self._clock = seconds, clock
         self._given_up: dict[str, None] = {}
         self._misses: set[tuple[str, int, str]] = set()
@@ -73,16 +78,22 @@ class Patience:
         asked = (pattern.pattern, pattern.flags, text)
         if pattern.pattern in self._given_up or asked in self._misses:
             return False
-        if self._left <= 0:
-            self._given_up[pattern.pattern] = None
-            return False
         began = self._clock()
-        try:
-            found = pattern.search(text, timeout=min(PATTERN_SECONDS, self._left), concurrent=True) is not None
-        except (TimeoutError, MemoryError):
-            self._given_up[pattern.pattern] = None
-            found = False
+        found = _search(pattern, text, min(PATTERN_SECONDS, self._left)) if self._left > 0 else None
         self._left -= self._clock() - began
-        if not found:
+        if found is None:
+            self._given_up[pattern.pattern] = None
+        elif not found:
             self._misses.add(asked)
-        return found
+        return bool(found)
+
+
+def _search(pattern: Pattern, text: str, seconds: float) -> bool | None:
+    """Whether the pattern is in the text, or `None` if that takes too long."""
+    for limit, lets_others_run in ((min(QUICK_SECONDS, seconds), False), (seconds, True)):
+        with suppress(TimeoutError):
+            try:
+                return pattern.search(text, timeout=limit, concurrent=lets_others_run) is not None
+            except MemoryError:
+                return None
+    return None

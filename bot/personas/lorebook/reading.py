@@ -23,10 +23,13 @@ PLACE_ENTRIES = 20_000
 MAX_CONTENT_CHARS = 50_000
 """Of one entry; ours to choose, some twelve thousand tokens."""
 
-MAX_ID_CHARS = 100
+MAX_ID, MAX_ID_CHARS = 10**9, 100
+"""Of ids that are numbers and texts; ours to choose."""
+
 MAX_WRAPPERS = 4
 """Levels that a book may lie too deep."""
 
+_NUMBER_ID = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
 _NOT_STORABLE = re.compile("[\0\ud800-\udfff]")
 
 _BOOK = TypeAdapter(Lorebook)
@@ -89,30 +92,44 @@ def _entries(found: Any, max_entries: int, warnings: list[CardWarning]) -> Itera
     listed = list(found.items()) if isinstance(found, Mapping) else [(None, entry) for entry in found]
     if len(listed) > max_entries:
         _tell(warnings, "entries", f"holds {len(listed):,}, of which the first {max_entries:,} are used.")
-    taken: set[str] = set()
+    ids = _Ids()
     for number, (key, raw) in enumerate(listed[:max_entries]):
         if not isinstance(raw, Mapping):
             _tell(warnings, f"entries[{number}]", f"should be a mapping, not {type(raw).__name__}; left out.")
             continue
         flat = _flat(raw)
-        entry_id = _free_id(next((flat[word] for word in ID_WORDS if word in flat), key), number, taken)
-        taken.add(str(entry_id))
+        entry_id = ids.take(next((flat[word] for word in ID_WORDS if word in flat), key), number)
         yield _entry(entry_id, flat, f"entries[{number}].", warnings)
 
 
-def _free_id(wanted: object, number: int, taken: set[str]) -> int | str:
-    """The id that an entry gives itself, or its place in the book, or the next number that is free."""
+class _Ids:
+    """The ids of a book's entries, each of them once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+        self._highest = 0
+
+    def take(self, wanted: object, number: int) -> int | str:
+        """The id that an entry gives itself, or its place in the book, or a number above all others."""
+        found = _as_id(wanted)
+        if found is None or str(found) in self._taken:
+            found = number if str(number) not in self._taken else self._highest + 1
+        self._taken.add(str(found))
+        if isinstance(found, int):
+            self._highest = max(self._highest, found)
+        return found
+
+
+def _as_id(wanted: object) -> int | str | None:
+    """An id as an entry has it: a whole number, also where a text says it, or a short text."""
     if isinstance(wanted, float) and wanted.is_integer():
         wanted = int(wanted)
     if isinstance(wanted, str):
-        wanted = "".join(char for char in wanted if char.isprintable()).strip()
-        wanted = int(wanted) if wanted.isascii() and wanted.isdecimal() and wanted == wanted.lstrip("0") else wanted
-    is_usable = isinstance(wanted, int | str) and not isinstance(wanted, bool) and 0 < len(str(wanted)) <= MAX_ID_CHARS
-    if is_usable and str(wanted) not in taken:
-        return wanted  # type: ignore[return-value]  # just narrowed
-    while str(number) in taken:
-        number += 1
-    return number
+        wanted = "".join(char for char in wanted if char.isprintable()).strip()[:MAX_ID_CHARS]
+        wanted = int(wanted) if _NUMBER_ID.fullmatch(wanted) else wanted or None
+    if isinstance(wanted, int):
+        return wanted if not isinstance(wanted, bool) and abs(wanted) <= MAX_ID else None
+    return wanted if isinstance(wanted, str) else None
 
 
 def _entry(entry_id: int | str, flat: _Flat, place: str, warnings: list[CardWarning]) -> LoreEntry:

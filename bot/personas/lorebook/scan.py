@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.personas.fields import CardWarning
+from bot.personas.fields import MAX_WARNINGS, CardWarning
 from bot.personas.lorebook.activation import ACTIVE, Activation, ActiveEntry, ScanContext, Verdict, Why
 from bot.personas.lorebook.budget import Budget, rank
 from bot.personas.lorebook.conditions import Look, judge, score
@@ -180,8 +180,15 @@ class _Run:
             verdicts={ref: _verdict(*judged) for ref, judged in self._judged.items()},
             state=self._state(),
             disabled_prompts=frozenset(filter(None, wishes)),
-            warnings=tuple(map(_too_slow, self.texts.given_up)),
+            warnings=tuple(self._warnings()),
         )
+
+    def _warnings(self) -> Iterator[CardWarning]:
+        for pattern in self.texts.given_up[:MAX_WARNINGS]:
+            shown = pattern[:SHOWN_CHARS]
+            yield CardWarning(field="keys", message=f"“{shown}” takes too long to look for; it counts as not found.")
+        if self.texts.is_cut_short:
+            yield CardWarning(field="keys", message="are too many to look for all; the rest counts as not found.")
 
     def _state(self) -> LoreState:
         count = self._context.message_count
@@ -215,8 +222,3 @@ def _is_remembered(item: LoreItem) -> bool:
 def _lasts(item: LoreItem) -> bool:
     """Whether it counts for ever that an entry joined in once."""
     return item.decorators.keep_activate_after_match or item.decorators.dont_activate_after_match
-
-
-def _too_slow(pattern: str) -> CardWarning:
-    shown = pattern[:SHOWN_CHARS]
-    return CardWarning(field="keys", message=f"“{shown}” takes too long to look for; it counts as not found.")

@@ -20,6 +20,9 @@ MAX_TEXT_CHARS = 10_000
 MAX_CHARS = 100_000
 """Of all messages, and of all contents; ours to choose."""
 
+MAX_LOOKS = 200_000
+"""How often a key is looked for in a text in one scan; ours to choose, a large book looks some thousand times."""
+
 MAX_PLACES = 100
 """Places of a key that are tried for one between word borders; ours to choose."""
 
@@ -47,10 +50,10 @@ class Key:
     is_word: bool = False
     is_phrase: bool = False
 
-    @property
-    def has_macro(self) -> bool:
-        """Whether it may stand for something else in each chat."""
-        return self.pattern is None and ("{{" in self.said or "<" in self.said)
+
+def has_macro(text: str) -> bool:
+    """Whether a key may stand for something else in each chat."""
+    return "{{" in text or "<" in text
 
 
 def make_key(text: str, *, is_pattern: bool = False, case_sensitive: bool | None = None) -> Key:
@@ -133,11 +136,17 @@ class Texts:
         self._messages = list(_within(map(Text, reversed(messages))))
         self._lore: list[Text] = []
         self._patience = patience
+        self._looks_left = MAX_LOOKS
 
     @property
     def given_up(self) -> Sequence[str]:
         """The patterns that took too long."""
         return self._patience.given_up
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether there were more keys to look for than there may be."""
+        return self._looks_left <= 0
 
     @property
     def messages(self) -> Sequence[Text]:
@@ -157,6 +166,9 @@ class Texts:
             return False
         texts = chain(islice(self._messages, scope.depth), self._lore if scope.with_lore else ())
         for text in texts:  # a loop, because a generator would take most of the time
+            self._looks_left -= 1
+            if self._looks_left < 0:
+                return False
             found = self._patience.finds(key.pattern, text.said) if key.pattern else text.holds(key, scope)
             if found:
                 return True

@@ -161,7 +161,7 @@ class PromptBuilder:
                 written=new.written,
                 tools=wanted.tools,
                 tool_tokens=tool_tokens,
-                frame=replace(frame, room=max(frame.room, SMALLEST_ROOM)),
+                frame=replace(frame, room=max(frame.room, min(SMALLEST_ROOM, basis.frame.room))),
                 verbatim=new.verbatim,
             ),
             new.turn,

@@ -197,9 +197,11 @@ async def test_what_the_persona_before_has_said_in_a_shared_conversation_is_not_
 ) -> None:
     chat = await open_chat(make_app, persona_switch="shared", persona="bryony", **SMALL)
     greeting, hello = await chat.say("hello")
+    assert "said by another persona" not in system_text(chat.model.requests[-1])
     await chat.say("/persona use familiar")
     (answer,) = await chat.say("who said that?")
     said = [f"Bryony: {greeting}", "hello", f"Bryony: {hello}", "who said that?"]
     assert chat.last_prompt == [("user", line) for line in said]
+    assert "said by another persona" in system_text(chat.model.requests[-1])
     await chat.say("and that?")
     assert chat.last_prompt[-2:] == [("assistant", answer), ("user", "and that?")]

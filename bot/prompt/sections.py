@@ -14,11 +14,17 @@ from enum import StrEnum
 from bot.prompt.due import write_due
 from bot.prompt.elapsed import write_gap
 from bot.prompt.expansion import expand_prefix, expand_tail, write_passing
+from bot.prompt.lines import is_own_reply
+from bot.store.tables import MessageKind
 from bot.turn import Turn
 
 INPUT_CONVENTION_DM = """\
 You are in a private chat. Lines in square brackets, such as [image cat.png] or [replying to Ann: ...], are notes that \
 the chat adds about a message; never write such notes yourself. Answer in the language of the person who writes."""
+
+OTHER_PERSONA_DM = """\
+Lines that begin with a name and a colon were said by another persona, who spoke here before you; your own have no \
+name."""
 
 INPUT_CONVENTION_GROUP = """\
 Several people talk here. Each of their messages begins with the speaker's name and a colon; your own do not. Lines in \
@@ -93,7 +99,10 @@ async def rules_section(turn: Turn) -> str | None:
 
 async def input_convention_section(turn: Turn) -> str | None:
     """How speakers, replies and attachments are written in the history."""
-    return INPUT_CONVENTION_GROUP if turn.is_group else INPUT_CONVENTION_DM
+    if turn.is_group:
+        return INPUT_CONVENTION_GROUP
+    is_shared = any(row.kind is MessageKind.REPLY and not is_own_reply(row, turn) for row in turn.history)
+    return f"{INPUT_CONVENTION_DM} {OTHER_PERSONA_DM}" if is_shared else INPUT_CONVENTION_DM
 
 
 async def memory_section(turn: Turn) -> str | None:

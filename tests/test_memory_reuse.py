@@ -7,6 +7,7 @@ import gc
 import json
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -15,7 +16,11 @@ import pytest
 from bot.chat import InboundKind
 from bot.llm.model import ModelRequest, Role
 from bot.memory.reuse import MOST_FAILURES, LastRequest
-from bot.testing import Reply, ScriptedModel, make_channel, make_inbound
+from bot.memory.snapshot import Snapshot, take_snapshot
+from bot.settings import Summary
+from bot.store.database import Tx
+from bot.store.sessions import find_session
+from bot.testing import NOW, Reply, ScriptedModel, make_channel, make_inbound
 from tests.conftest import MakeApp
 from tests.talking import DM, Chat, open_chat
 
@@ -183,3 +188,38 @@ async def test_what_is_asked_in_privacy_is_kept_in_no_request(make_app: MakeApp)
     assert secret in str(chat.model.requests[-1])
     chat.model.requests.clear()
     assert not is_kept(secret)
+
+
+async def test_what_a_turn_has_read_is_not_read_again_and_makes_the_same_snapshot(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=answers(remembers_bob), **CACHED)
+    await chat.say("I am Bob", message_id="bob")
+    for number in range(14):
+        await chat.say(f"number {number} of many")
+    app = chat.app
+    session = await app.core.db.read(find_session, DM)
+    assert session is not None
+    assert session.conversation_id is not None
+    conversation_id, reuse = session.conversation_id, app.keeper._compactor.reuse
+    seen = reuse.seen(conversation_id)
+    assert seen is not None
+    assert len(seen.rows) >= 2 * 14
+
+    def both(tx: Tx, *, up_to: int = 2**62) -> tuple[Snapshot | None, Snapshot | None]:
+        how: dict[str, Any] = {
+            "summary": Summary(keep_tokens=0),
+            "window": 16_384,
+            "up_to": up_to,
+            "waiting_since": NOW,
+        }
+        anew = take_snapshot(tx, session.id, conversation_id, **how)
+        return take_snapshot(tx, session.id, conversation_id, seen=seen, **how), anew
+
+    for up_to in (2**62, seen.rows[3].position):
+        quick, anew = await app.core.db.read(partial(both, up_to=up_to))
+        assert quick == anew
+    await chat.say("I am Rob", message_id="bob", kind=InboundKind.EDIT)
+    quick, anew = await app.core.db.read(both)
+    assert anew is not None
+    assert quick == anew
+    assert "I am Rob" in [row.text for row in anew.read]
+    assert reuse.seen(conversation_id) is None

@@ -117,6 +117,7 @@ class Compactor:
             window=subject.window,
             up_to=up_to,
             waiting_since=self.now() - self.settings.answer_within,
+            seen=self.reuse.seen(subject.conversation_id),
         )
 
     def _is_due(self, subject: Subject, snapshot: Snapshot) -> bool:

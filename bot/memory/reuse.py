@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import structlog
 
@@ -22,7 +23,7 @@ from bot.memory.request import (
     rules_of,
     with_correction,
 )
-from bot.memory.snapshot import Snapshot
+from bot.memory.snapshot import Seen, Snapshot, seen_by
 from bot.memory.summariser import MARGIN_TOKENS, Frame, Subject
 from bot.prompt.build import Prompt
 from bot.prompt.lines import group_history
@@ -32,6 +33,9 @@ from bot.store.window import WindowRow
 from bot.turn import Turn
 
 log = structlog.get_logger(__name__)
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 REQUESTS_KEPT = 64
 """Conversations whose last request is kept: some 60 KB each, and no cache lives for long."""
@@ -75,11 +79,14 @@ class LastRequest:
 
 
 class Reuse:
-    """Keeps last requests. `cached_price` is what a cached token of a model costs of an uncached one."""
+    """Keeps last requests, and what was read for them. `cached_price` is what a cached token of a model costs of an
+    uncached one.
+    """
 
     def __init__(self, cached_price: Callable[[str], float | None] = lambda _model: None, mode: str = "auto") -> None:
         self._cached_price, self._mode = cached_price, mode
         self._last: OrderedDict[int, LastRequest] = OrderedDict()
+        self._seen: OrderedDict[int, tuple[str, Seen]] = OrderedDict()
         self._failures: Counter[str] = Counter()
         self._changed: OrderedDict[str, None] = OrderedDict()
 
@@ -89,15 +96,20 @@ class Reuse:
         """
         session_key = turn.session.channel.session_key
         self._last.pop(turn.conversation_id, None)
+        self._seen.pop(turn.conversation_id, None)
         if session_key in self._changed:  # its turn may have opened before that
             del self._changed[session_key]
             return
-        if not self._is_wanted(turn.model) or any(row.is_private for row in turn.history):
+        if any(row.is_private for row in turn.history):
+            return
+        if (seen := seen_by(turn, prompt)) is not None:
+            _keep(self._seen, turn.conversation_id, (session_key, seen))
+        if not self._is_wanted(turn.model):
             return
         is_whole = not (prompt.dropped or prompt.cuts.shortened or prompt.cuts.results)
         if not is_whole or any(message.images for message in prompt.messages):
             return
-        self._last[turn.conversation_id] = LastRequest(
+        last = LastRequest(
             session_key=session_key,
             model=turn.model,
             thinking=turn.settings.values.thinking,
@@ -108,16 +120,19 @@ class Reuse:
             generation=turn.generation,
             tokens=prompt.tokens,
         )
-        if len(self._last) > REQUESTS_KEPT:
-            self._last.popitem(last=False)
+        _keep(self._last, turn.conversation_id, last)
+
+    def seen(self, conversation_id: int) -> Seen | None:
+        """What the conversation's last turn has read."""
+        return self._seen[conversation_id][1] if conversation_id in self._seen else None
 
     def forget(self, session_key: str) -> None:
         """Something that was said or remembered in a session is gone or was changed: keep no request that has it."""
         for conversation_id in [key for key, last in self._last.items() if last.session_key == session_key]:
             del self._last[conversation_id]
-        self._changed[session_key] = None
-        if len(self._changed) > REQUESTS_KEPT:
-            self._changed.popitem(last=False)
+        for conversation_id in [key for key, (where, _) in self._seen.items() if where == session_key]:
+            del self._seen[conversation_id]
+        _keep(self._changed, session_key, None)
 
     def last_for(self, subject: Subject, snapshot: Snapshot, material: Material, frame: Frame) -> LastRequest | None:
         """The request to ask behind; `None` where there is none that shows the model all of the material as it is now,
@@ -145,6 +160,12 @@ class Reuse:
             return False
         price = self._cached_price(model)
         return self._mode == "on" or (price is not None and price <= DEAREST_PRICE)
+
+
+def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
+    kept[key] = value
+    if len(kept) > REQUESTS_KEPT:
+        kept.popitem(last=False)
 
 
 def request_behind(

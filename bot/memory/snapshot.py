@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.memory.items import Memory
+from bot.prompt.build import Prompt
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.lines import group_history
 from bot.settings import Summary
@@ -17,6 +18,7 @@ from bot.store.people import private_among
 from bot.store.stale import stale_sources
 from bot.store.tables import MessageKind
 from bot.store.window import Measured, WindowRow, open_end, read_rows, read_window
+from bot.turn import Turn
 
 EVERYTHING = 2**62
 """Room for all that stands after the watermark."""
@@ -51,16 +53,51 @@ class Snapshot:
         return tuple(row for unit in self.units for row in unit)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Seen:
+    """What a turn has read of a conversation: all that stands behind the watermark and before its own burst."""
+
+    rows: tuple[WindowRow, ...]
+    before: int
+    """The position of the burst."""
+    watermark: int
+    generation: int
+
+    def holds_for(self, ground: Ground, up_to: int) -> bool:
+        """Whether it would be read again as it was. What that misses is found when a compaction is committed."""
+        return (self.watermark, self.generation) == (ground.watermark, ground.generation) and self.before <= up_to
+
+
+def seen_by(turn: Turn, prompt: Prompt) -> Seen | None:
+    """What a turn has read; `None` where that was not all."""
+    if prompt.dropped or prompt.cuts.whole_from or turn.starter is not None:
+        return None
+    before = turn.burst[0] if turn.burst else turn.position
+    rows = tuple(row for row in turn.history if turn.watermark < row.position < before)
+    return Seen(rows=rows, before=before, watermark=turn.watermark, generation=turn.generation)
+
+
 def take_snapshot(
-    tx: Tx, session_id: int, conversation_id: int, *, summary: Summary, window: int, up_to: int, waiting_since: datetime
+    tx: Tx,
+    session_id: int,
+    conversation_id: int,
+    *,
+    summary: Summary,
+    window: int,
+    up_to: int,
+    waiting_since: datetime,
+    seen: Seen | None = None,
 ) -> Snapshot | None:
     """What can be folded now; `None` once the conversation is closed. What was asked after `waiting_since` and has no
-    answer yet stays, with all that follows it.
+    answer yet stays, with all that follows it. What a turn has `seen` is not read again.
     """
     ground = read_ground(tx, conversation_id)
     if ground is None:
         return None
-    rows = read_window(tx, session_id, conversation_id, up_to=up_to, room=EVERYTHING)
+    known = seen if seen is not None and seen.holds_for(ground, up_to) else None
+    start = known.before if known else 0
+    newer = read_window(tx, session_id, conversation_id, up_to=up_to, room=EVERYTHING, start=start)
+    rows = [*(known.rows if known else ()), *newer]
     units = group_history(rows)
     cut = cut_of(units, summary, window, before=open_end(tx, session_id, waiting_since))
     memory = read_memory(tx, conversation_id)

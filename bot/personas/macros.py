@@ -119,8 +119,7 @@ def expand(
 
 def passing_macros(text: str) -> tuple[str, ...]:
     """The macros of a text that a PREFIX only names, in lower case, each once: a prompt can tell them in its tail."""
-    names = (_split_body(match[2])[0].lower() for match in _MACRO.finditer(text) if match[2])
-    return tuple(dict.fromkeys(name for name in names if name in PASSING))
+    return tuple(dict.fromkeys(name.lower() for name in _PASSING.findall(text)))
 
 
 def name_of_passing(macro: str, *, language: str = "en") -> str:
@@ -228,6 +227,8 @@ PASSING: Mapping[str, tuple[str, str]] = {
     "idle_duration": ("the time since the last message", "距上一条消息的时间"),
     "lastmessage": ("the last message", "上一条消息"),
 }
+
+_PASSING = re.compile(rf"\{{\{{\s*+({'|'.join(PASSING)})\s*+\}}\}}", re.IGNORECASE)
 
 MACROS: Mapping[str, Macro] = {
     "char": _plain(lambda values: values.char),

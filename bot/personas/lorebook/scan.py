@@ -27,7 +27,8 @@ _Chosen = list[tuple[LoreItem, Look]]
 
 def scan(indexes: Sequence[LoreIndex], messages: Sequence[str], context: ScanContext) -> Activation:
     """Scan messages, the newest last, for the keys of some books, each index under a name of its own. What entries say
-    is looked through as well, round by round, where their books allow it.
+    is looked through as well, round by round, where their books allow it. A message may begin with its speaker's name:
+    then keys find that too, as in SillyTavern.
 
     Everything has a limit, so a scan ends whatever the books hold. It is plain Python but for patterns, which search
     without the interpreter's lock: called in a thread, it lets an event loop go on.

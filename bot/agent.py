@@ -97,8 +97,11 @@ class Agent:
         self._max_steps = max_steps
 
     def tools_for(self, turn: Turn) -> tuple[Tool, ...]:
-        """The tools that this turn may use; none where the model cannot call any."""
-        return tuple(self._tools.values()) if turn.limits.tools else ()
+        """The tools that this turn may use: those without a group, and those whose group is on where it is told. None
+        where the model cannot call any.
+        """
+        groups = turn.settings.values.tool_groups
+        return tuple(tool for tool in self._tools.values() if tool.is_on(groups)) if turn.limits.tools else ()
 
     async def answer(self, turn: Turn, prompt: Prompt, answer: Answer, show: Show) -> Prompt:
         """Fill `answer` until the model has nothing more to say or call. An answer that has tool rounds already, from

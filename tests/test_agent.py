@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncGenerator, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,26 @@ async def test_a_model_that_cannot_call_tools_is_offered_none() -> None:
     model = ScriptedModel()
     await answer(model, make_turn(limits=ModelLimits(context_window=8192, tools=False)))
     assert model.requests[0].tools == ()
+
+
+@pytest.mark.parametrize(
+    ("groups", "offered"),
+    [((), ["echo"]), (("web",), ["echo", "fetch"]), (("web", "lab"), ["echo", "fetch", "burn"]), (("*",), None)],
+)
+async def test_a_tool_of_a_group_is_offered_only_where_the_group_is_on(
+    groups: tuple[str, ...], offered: list[str] | None
+) -> None:
+    model, settings = ScriptedModel(), SessionSettings(values=PlaceSettings(tool_groups=groups), chain={})
+    tools = (tool("echo"), replace(tool("fetch"), group="web"), replace(tool("burn"), group="lab"))
+    await answer(model, make_turn(settings=settings), tools=tools)
+    names = [spec.name for spec in model.requests[0].tools]
+    assert names == (offered or ["echo", "fetch", "burn"])
+
+
+async def test_a_tool_whose_group_is_off_runs_for_nobody_who_calls_it_all_the_same() -> None:
+    model = ScriptedModel([calls(call("fetch")), "done"])
+    given, _ = await answer(model, tools=(tool("echo"), replace(tool("fetch"), group="web")))
+    assert given.exchanges[0].results == ("Error: there is no tool 'fetch'. The tools are: echo.",)
 
 
 async def test_a_request_carries_the_turns_model_reserve_and_thinking() -> None:

@@ -51,17 +51,9 @@ def _told_sources(env_file: Path | None) -> str:
 
 
 def without_effect(settings: Settings) -> list[str]:
-    """One sentence for each setting that was changed although nothing heeds it, or not without another one."""
-    defaults = Settings.model_fields
-    changed = [name for name in _UNHEEDED if getattr(settings, name) != defaults[name].default]
+    """One sentence for each setting that was changed although nothing heeds it without another one."""
     idle = [] if settings.telegram.webhook.url else settings.telegram.webhook.model_fields_set - {"url"}
-    return [
-        *(f"{name.upper()} is set and has no effect in this version" for name in changed),
-        *(f"TELEGRAM__WEBHOOK__{name.upper()} has no effect without TELEGRAM__WEBHOOK__URL" for name in sorted(idle)),
-    ]
-
-
-_UNHEEDED = ("tool_groups",)
+    return [f"TELEGRAM__WEBHOOK__{name.upper()} has no effect without TELEGRAM__WEBHOOK__URL" for name in sorted(idle)]
 
 
 def secrets_of(settings: Settings) -> list[str]:

@@ -38,7 +38,7 @@ class PlaceSettings(BaseModel):
     history_limit: int = Field(
         0, ge=0, description="messages loaded; 0 = all after the watermark", json_schema_extra=PLACE
     )
-    tool_groups: NameList = Field((), description="no effect yet: tool groups; * = all", json_schema_extra=PLACE)
+    tool_groups: NameList = Field((), description="groups of tools that are on; * = all", json_schema_extra=PLACE)
     summary: Summary = Summary()
     context_pruning: ContextPruning = ContextPruning()
     persona_switch: Literal["separate", "shared", "carry"] = Field(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bot.errors import FamiliarError
 from bot.llm.model import ToolSpec
 from bot.turn import Turn
+
+ALL_GROUPS = "*"
+"""The group in TOOL_GROUPS that stands for every one."""
 
 
 class ToolError(FamiliarError):
@@ -21,3 +24,9 @@ class Tool:
 
     spec: ToolSpec
     run: Callable[[Turn, Mapping[str, Any]], Awaitable[str]]
+    group: str | None = None
+    """`None` = on everywhere; else only where TOOL_GROUPS names this group, or has `*`."""
+
+    def is_on(self, groups: Collection[str]) -> bool:
+        """Whether it is on where these groups are."""
+        return self.group is None or self.group in groups or ALL_GROUPS in groups

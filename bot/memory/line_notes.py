@@ -25,6 +25,8 @@ MOST_DOUBTS = 3
 NOTHING, HAPPENED, WILL_HAPPEN, PROMISE = "nothing", "happened", "will happen", "promise"
 YES, NO = "yes", "no"
 ALWAYS = (NOTHING, *(category.value for category in Category), PROMISE)
+DATELESS = frozenset((Category.PREFERENCE.value, Category.OTHER.value))
+"""What lasts is not said of a day: "tomorrow I run a race" is an event and no liking."""
 ONE_AT_A_TIME = frozenset((Category.NAME, Category.PLACE, Category.OCCUPATION))
 """Of these a person has one, so that a new one puts the old one in doubt."""
 
@@ -66,7 +68,7 @@ def make_questions(lines: Sequence[Spoken]) -> Questions:
     """What is to be asked about lines."""
     asked = {line_key(line): line for line in lines if line.statement}
     plans = {plan_key(plan): plan for plan in _plans(lines)}
-    choices = {key: (*ALWAYS, *_tenses(line)) for key, line in asked.items()}
+    choices = {key: _kinds(line) for key, line in asked.items()}
     return Questions(choices={**choices, **dict.fromkeys(plans, (YES, NO))}, lines=asked, plans=plans)
 
 
@@ -81,14 +83,14 @@ def plan_key(plan: Sequence[Spoken]) -> str:
     return f"plan of lines {', '.join(str(line.number) for line in plan)}, agreed"
 
 
-def _tenses(line: Spoken) -> tuple[str, ...]:
-    """Only what names a day is an event; only a bare "Friday" or today may be past or to come."""
+def _kinds(line: Spoken) -> tuple[str, ...]:
+    """Only what names a day is an event; only today or a bare "Friday" may be past or to come."""
     word = next(find_days(line.statement, line.day), None)
     if word is None:
-        return ()
-    if not word.is_sure or word.past == line.day:
-        return HAPPENED, WILL_HAPPEN
-    return (HAPPENED,) if word.past < line.day else (WILL_HAPPEN,)
+        return ALWAYS
+    is_either = not word.is_sure or word.past == line.day
+    tenses = (HAPPENED, WILL_HAPPEN) if is_either else (HAPPENED if word.past < line.day else WILL_HAPPEN,)
+    return (*(kind for kind in ALWAYS if kind not in DATELESS), *tenses)
 
 
 def _plans(lines: Sequence[Spoken]) -> Iterator[tuple[Spoken, ...]]:

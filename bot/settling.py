@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from bot.prompt.messages import ToolExchange
-from bot.store import ledger, replies
+from bot.store import closing, ledger, replies
 from bot.store.database import Tx
 from bot.store.ledger import CallRecord
 from bot.store.replies import NewReply, Settled, ToolRound
@@ -53,7 +53,7 @@ def store_unshown(
 ) -> None:
     """Nothing was shown: a burst is closed that nobody waits for, or a reply is taken back that somebody does."""
     if closed is not None:
-        replies.close_burst(tx, closed, now)
+        closing.close_burst(tx, closed, now)
     if taken_back is not None:
         replies.take_back(tx, taken_back)
     ledger.record_calls(tx, calls, now)

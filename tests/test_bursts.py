@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 from sqlmodel import SQLModel
 
+from bot.store import closing, replies, window
 from bot.store import messages as heard
-from bot.store import replies, window
 from bot.store.database import Database, Tx, open_engine
 from bot.store.tables import messages, sessions
 from bot.testing import NOW, FakeAdapter, ScriptedModel, make_channel
@@ -104,7 +104,7 @@ async def test_at_a_start_bursts_that_are_too_old_for_an_answer_are_closed_and_t
         story = Story(tx)
         for text, author, age in (("a1", "a", 60), ("b1", "b", 50), ("b2", "b", 40), ("c1", "c", 20), ("c2", "c", 5)):
             story.say(text, addressed=True, author=author, sent_at=NOW - timedelta(minutes=age))
-        closed = replies.close_expired(tx, NOW, WITHIN)
+        closed = closing.close_expired(tx, NOW, WITHIN)
         rows = tx.execute(select(messages.c.text, messages.c.answered_by).where(messages.c.addressed))
         waiting = heard.unanswered(tx, NOW, WITHIN)
         burst = window.read_burst(tx, story.session.id, waiting[0].message_id)
@@ -121,7 +121,7 @@ async def test_what_was_too_old_can_still_be_asked_for(db: Database) -> None:
     def act(tx: Tx) -> tuple[tuple[int, ...], str | None, int, tuple[int, ...]]:
         story = Story(tx)
         asked = story.say("hello?", addressed=True, sent_at=NOW - timedelta(days=1))
-        replies.close_expired(tx, NOW, WITHIN)
+        closing.close_expired(tx, NOW, WITHIN)
         last = replies.last_reply(tx, story.conversation)
         assert last is not None
         replies.supersede(tx, last)
@@ -137,7 +137,7 @@ async def test_what_was_too_old_stays_in_the_story_that_heard_it(db: Database) -
         old = story.conversation
         story.say("hello?", addressed=True, sent_at=NOW - timedelta(days=1))
         story.reset()
-        replies.close_expired(tx, NOW, WITHIN)
+        closing.close_expired(tx, NOW, WITHIN)
         return story.read(old), story.read()
 
     assert await db.run(act) == (["hello?"], [])

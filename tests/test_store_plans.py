@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import event, insert
 
 from bot.chat import InboundKind, Quote
+from bot.store import closing, privacy, replies, sessions, window
 from bot.store import messages as heard
-from bot.store import privacy, replies, sessions, window
 from bot.store.database import Database, Tx
 from bot.store.tables import messages
 from bot.testing import NOW, make_channel, make_inbound
@@ -84,7 +84,7 @@ def ask(tx: Tx, story: Story) -> object:
 def recover(tx: Tx, _story: Story) -> object:
     replies.mark_interrupted(tx)
     privacy.forget_answered(tx)
-    return heard.unanswered(tx, NOW, timedelta(minutes=15)), replies.close_expired(tx, NOW, timedelta(minutes=15))
+    return heard.unanswered(tx, NOW, timedelta(minutes=15)), closing.close_expired(tx, NOW, timedelta(minutes=15))
 
 
 def read(tx: Tx, story: Story) -> object:

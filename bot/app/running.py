@@ -33,7 +33,7 @@ from bot.pipeline import Pipeline
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.scheduler import Job, Scheduler
 from bot.settings import Settings
-from bot.store import ledger, messages, privacy, replies, schema, sessions
+from bot.store import closing, ledger, messages, privacy, replies, schema, sessions
 from bot.store.database import Database
 from bot.tasks import Tasks
 from bot.turn import Asker
@@ -118,7 +118,7 @@ class App:
         self.models.learned.extend(await core.db.read(ledger.load_quirks))
         await core.db.run(ledger.forget_all, FAULT)
         interrupted = await core.db.run(replies.mark_interrupted)
-        await core.db.run(replies.close_expired, core.now(), core.settings.answer_within)
+        await core.db.run(closing.close_expired, core.now(), core.settings.answer_within)
         await core.db.run(privacy.forget_answered)
         waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
         log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))

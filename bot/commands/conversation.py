@@ -15,7 +15,7 @@ from bot.errors import UserError
 from bot.opening import model_in_force
 from bot.prompt.build import NoRoom
 from bot.prompt.usage import PromptUsage
-from bot.store import conversations, replies, sessions
+from bot.store import closing, conversations, replies, sessions
 from bot.store.database import Tx
 from bot.store.replies import LastReply
 from bot.store.tables import MessageKind, ReplyState
@@ -123,8 +123,8 @@ async def stop(call: Call, desk: Desk) -> Outbound:
         raise UserError("nothing-to-stop")
     if ALL.name in call.options:
         dropped = desk.dispatcher.drop_waiting(call.session.id, call.inbound.author.key)
-        waiting = [request.message_id for request in dropped if request.message_id is not None]
-        await desk.db.run(replies.close_waiting, call.session, waiting, call.now)
+        waiting = [(request.message_id, None) for request in dropped if request.message_id is not None]
+        await desk.db.run(closing.close_waiting, call.session, waiting, call.now)
     return desk.say("stopped", call)
 
 

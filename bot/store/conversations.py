@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -11,7 +11,7 @@ from sqlalchemy import bindparam, func, insert, or_, select, update
 
 from bot.store.carrying import carry
 from bot.store.database import Tx
-from bot.store.sessions import SessionRow
+from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import NOTHING_IN_MEMORY, conversations, listenings, messages, sessions
 
 # Statements of the hot path are made once: building one costs more than running it.
@@ -27,6 +27,26 @@ _COVERS = (
     .limit(1)
 )
 
+
+_LISTENING = (
+    select(conversations.c.id, conversations.c.persona_id)
+    .join(listenings, listenings.c.conversation_id == conversations.c.id)
+    .where(
+        conversations.c.session_id == bindparam("session_id"),
+        conversations.c.closed_at.is_(None),
+        listenings.c.to_position.is_(None),
+    )
+    .order_by(conversations.c.id)
+)
+_OPEN = (
+    select(conversations.c.id)
+    .where(
+        conversations.c.session_id == bindparam("session_id"),
+        conversations.c.persona_id == bindparam("persona_id"),
+        conversations.c.closed_at.is_(None),
+    )
+    .order_by(conversations.c.id.desc())
+)
 
 Switch = Literal["separate", "shared", "carry"]
 """What a change of persona means for what was said before (`PERSONA_SWITCH`)."""
@@ -47,15 +67,7 @@ def ensure_conversation(
     if current is not None and switch == "shared":
         tx.execute(update(conversations).where(conversations.c.id == current.id).values(persona_id=persona_id))
         return current.id
-    resumed = tx.execute(
-        select(conversations.c.id)
-        .where(
-            conversations.c.session_id == session.id,
-            conversations.c.persona_id == persona_id,
-            conversations.c.closed_at.is_(None),
-        )
-        .order_by(conversations.c.id.desc())
-    ).scalar()
+    resumed = open_conversation(tx, session.id, persona_id)
     conversation_id = _make_current(tx, session, resumed or _open(tx, session.id, persona_id, now))
     if current is not None and switch == "carry":
         carry(tx, current.id, conversation_id, now)
@@ -63,10 +75,49 @@ def ensure_conversation(
 
 
 def reset_conversation(tx: Tx, session: SessionRow, persona_id: str, now: datetime) -> int:
-    """Close the current conversation, which keeps everything it has, and open the persona's next one."""
-    if session.conversation_id is not None:
-        tx.execute(update(conversations).where(conversations.c.id == session.conversation_id).values(closed_at=now))
+    """Close the current conversation and those of a cast, which keep everything they have, and open the persona's next
+    one.
+    """
+    ended = {*listening(tx, session.id).values(), session.conversation_id} - {None}
+    tx.execute(update(conversations).where(conversations.c.id.in_(ended)).values(closed_at=now))
+    _stop_listening(tx, ended)
     return _make_current(tx, session, _open(tx, session.id, persona_id, now))
+
+
+def listen_together(
+    tx: Tx, session: SessionRow, persona_ids: Sequence[str], now: datetime, switch: Switch = "separate"
+) -> None:
+    """From now on let the conversations of exactly these personas listen in a session, the current one among them: a
+    cast. Each is resumed, or opened; `carry` tells a new one what the current one knows of people. With `shared` all of
+    them share the current one.
+    """
+    present = listening(tx, session.id)
+    current_id = session_by_id(tx, session.id).conversation_id
+    wanted = () if switch == "shared" else persona_ids
+    _stop_listening(tx, {number for persona_id, number in present.items() if persona_id not in wanted} - {current_id})
+    for persona_id in wanted:
+        if persona_id not in present:
+            conversation_id = open_conversation(tx, session.id, persona_id) or _open(tx, session.id, persona_id, now)
+            tx.execute(insert(listenings).values(conversation_id=conversation_id, from_position=next_position(tx)))
+            if switch == "carry" and current_id is not None:
+                carry(tx, current_id, conversation_id, now)
+
+
+def listening(tx: Tx, session_id: int) -> dict[str, int]:
+    """The conversations that listen in a session now, by their personas."""
+    rows = tx.execute(_LISTENING, {"session_id": session_id})
+    return {row.persona_id: row.id for row in rows}
+
+
+def open_conversation(tx: Tx, session_id: int, persona_id: str) -> int | None:
+    """The newest conversation of a persona in a session that was not closed, whether it listens or not."""
+    return tx.execute(_OPEN, {"session_id": session_id, "persona_id": persona_id}).scalar()
+
+
+def _stop_listening(tx: Tx, conversation_ids: Collection[int | None]) -> None:
+    if conversation_ids:
+        still_open = (listenings.c.conversation_id.in_(conversation_ids), listenings.c.to_position.is_(None))
+        tx.execute(update(listenings).where(*still_open).values(to_position=next_position(tx) - 1))
 
 
 def _open(tx: Tx, session_id: int, persona_id: str, now: datetime) -> int:
@@ -85,11 +136,8 @@ def _open(tx: Tx, session_id: int, persona_id: str, now: datetime) -> int:
 
 
 def _make_current(tx: Tx, session: SessionRow, conversation_id: int) -> int:
-    newest = next_position(tx) - 1
-    if session.conversation_id is not None:
-        still_open = (listenings.c.conversation_id == session.conversation_id, listenings.c.to_position.is_(None))
-        tx.execute(update(listenings).where(*still_open).values(to_position=newest))
-    tx.execute(insert(listenings).values(conversation_id=conversation_id, from_position=newest + 1))
+    _stop_listening(tx, {session.conversation_id} - {None})
+    tx.execute(insert(listenings).values(conversation_id=conversation_id, from_position=next_position(tx)))
     tx.execute(update(sessions).where(sessions.c.id == session.id).values(conversation_id=conversation_id))
     return conversation_id
 
@@ -166,5 +214,14 @@ def raise_generation(tx: Tx, conversation_id: int) -> None:
     tx.execute(
         update(conversations)
         .where(conversations.c.id == conversation_id)
+        .values(generation=conversations.c.generation + 1)
+    )
+
+
+def raise_generations(tx: Tx, session_id: int) -> None:
+    """The same for every conversation of a session that goes on: all may have heard what has changed."""
+    tx.execute(
+        update(conversations)
+        .where(conversations.c.session_id == session_id, conversations.c.closed_at.is_(None))
         .values(generation=conversations.c.generation + 1)
     )

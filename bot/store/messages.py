@@ -9,6 +9,7 @@ from sqlalchemy import and_, bindparam, func, insert, select, update
 
 from bot.chat import Inbound, InboundKind
 from bot.store import conversations
+from bot.store.cast_tables import callings
 from bot.store.database import Tx
 from bot.store.gists import forget_gists
 from bot.store.images import forget_images, record_images
@@ -183,8 +184,7 @@ def record_blank(
 
 def _tell_memory(tx: Tx, session: SessionRow, message_id: int, inbound: Inbound, *, is_gone: bool) -> None:
     by = f"{inbound.kind.value}:{message_id}"
-    if session.conversation_id is not None:
-        conversations.raise_generation(tx, session.conversation_id)
+    conversations.raise_generations(tx, session.id)
     mark_stale(tx, message_id, by, inbound.sent_at)
     if is_gone:
         forget_gists(tx, message_id, by, inbound.sent_at)
@@ -192,7 +192,7 @@ def _tell_memory(tx: Tx, session: SessionRow, message_id: int, inbound: Inbound,
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Unanswered:
-    """An addressed message that nobody has answered."""
+    """An addressed message that nobody has answered, or that one of a cast has not."""
 
     platform: str
     session_id: int
@@ -201,10 +201,15 @@ class Unanswered:
     author_locale: str | None
     author_is_bot: bool
     platform_message_id: str | None
+    persona_id: str | None
+    """Whose answer it waits for, where it calls a cast."""
+    ordinal: int | None
 
 
 def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
     """Addressed messages without an answer that are young enough to be answered after a restart, oldest first."""
+    called = (callings.c.message_id, callings.c.persona_id, callings.c.ordinal)
+    still_called = select(*called).where(callings.c.answered_by.is_(None)).subquery()
     columns = (
         messages.c.session_id,
         messages.c.id.label("message_id"),
@@ -212,10 +217,13 @@ def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
         messages.c.author_locale,
         messages.c.author_is_bot,
         messages.c.platform_message_id,
+        still_called.c.persona_id,
+        still_called.c.ordinal,
     )
     rows = tx.execute(
         select(sessions.c.platform, *columns)
         .join(sessions, sessions.c.id == messages.c.session_id)
+        .outerjoin(still_called, still_called.c.message_id == messages.c.id)
         .where(
             UNANSWERED,
             LIVE,
@@ -223,4 +231,4 @@ def unanswered(tx: Tx, now: datetime, within: timedelta) -> list[Unanswered]:
         )
     )
     # Sorting in SQL would walk the whole table in its order.
-    return [Unanswered(**row._mapping) for row in sorted(rows, key=lambda row: row.message_id)]
+    return [Unanswered(**row._mapping) for row in sorted(rows, key=lambda row: (row.message_id, row.ordinal or 0))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from sqlalchemy import bindparam, delete, select, update
 
 from bot.chat import Visibility
+from bot.store.cast_tables import callings
 from bot.store.database import Tx
 from bot.store.images import forget_images
 from bot.store.tables import IN_PRIVACY, MessageKind, images, messages
@@ -19,6 +20,9 @@ _ASKED = messages.c.answered_by == bindparam("reply_id"), messages.c.is_private
 # Statements of the hot path are made once: building one costs more than running it.
 _FORGET_ASKED = update(messages).where(*_ASKED).values(_NO_WORDS)
 _FORGET_IMAGES = delete(images).where(images.c.message_id.in_(select(messages.c.id).where(*_ASKED)))
+_ANSWERS = select(callings.c.answered_by).where(
+    callings.c.message_id.in_(select(messages.c.id).where(*_ASKED)), callings.c.answered_by.is_not(None)
+)
 _FORGET_TOOLS = delete(messages).where(
     messages.c.answered_by == bindparam("reply_id"), messages.c.kind == MessageKind.TOOL.value
 )
@@ -30,11 +34,15 @@ _FORGET_REPLY = (
 
 
 def forget_asked(tx: Tx, reply_id: int) -> None:
-    """A reply is settled: forget what was asked in privacy, and what would tell it."""
+    """A reply is settled: forget what was asked in privacy, and what would tell it. What calls several of a cast is
+    kept until the last of them has answered, and then all their answers go.
+    """
     asked = {"reply_id": reply_id}
     if tx.execute(_FORGET_ASKED, asked).rowcount:
-        for statement in (_FORGET_IMAGES, _FORGET_TOOLS, _FORGET_REPLY):
-            tx.execute(statement, asked)
+        tx.execute(_FORGET_IMAGES, asked)
+        for answer in {reply_id, *tx.execute(_ANSWERS, asked).scalars()}:
+            for statement in (_FORGET_TOOLS, _FORGET_REPLY):
+                tx.execute(statement, {"reply_id": answer})
 
 
 def forget_words(tx: Tx, message_id: int) -> None:

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, exists, insert, select, update
+from sqlalchemy import ColumnElement, Row, and_, bindparam, delete, exists, insert, not_, or_, select, update
 
 from bot.chat import SentPart
 from bot.llm.model import ToolCall
+from bot.store import cast
 from bot.store.conversations import (
     conversation_by_id,
-    conversation_hearing,
     hear_burst,
+    listening,
     next_position,
-    raise_generation,
+    raise_generations,
 )
 from bot.store.database import Tx
 from bot.store.parts import begin_parts, forget_parts, mark_cut_off_parts, settle_parts
 from bot.store.privacy import forget_asked
-from bot.store.sessions import SessionRow, session_by_id
+from bot.store.sessions import SessionRow
 from bot.store.tables import (
     SENDING,
-    UNANSWERED,
     MessageKind,
     ReplyState,
     Standing,
@@ -34,7 +33,6 @@ from bot.store.tables import (
     sent_parts,
     sessions,
 )
-from bot.store.window import LIVE, read_burst
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,18 +59,19 @@ _SPOT = (
 )
 _SETTLE = update(messages).where(messages.c.id == bindparam("reply_id"))
 _ANSWERED = update(messages).where(
-    messages.c.id.in_(bindparam("burst", expanding=True)), messages.c.answered_by.is_(None)
+    messages.c.id.in_(bindparam("burst", expanding=True)), messages.c.answered_by.is_(None), cast.ALL_HAVE_ANSWERED
 )
 
 
 def begin_reply(tx: Tx, new: NewReply, now: datetime) -> int:
     """Insert the reply row and mark its burst answered: the transaction before the first visible request (R2, S16)."""
-    reply_id = _insert_reply(tx, new, ReplyState.SENDING, now)
+    reply_id = insert_reply(tx, new, ReplyState.SENDING, now)
     begin_parts(tx, reply_id)
     return reply_id
 
 
-def _insert_reply(tx: Tx, new: NewReply, state: ReplyState, now: datetime) -> int:
+def insert_reply(tx: Tx, new: NewReply, state: ReplyState, now: datetime) -> int:
+    """Insert a reply's row and mark its burst answered; returns its id."""
     reply_id = next_position(tx)
     spot = tx.execute(_SPOT, {"conversation_id": new.conversation_id}).one()
     row = {
@@ -98,6 +97,7 @@ def _insert_reply(tx: Tx, new: NewReply, state: ReplyState, now: datetime) -> in
     }
     tx.execute(_INSERT, row)
     if new.burst:
+        cast.answer(tx, new.burst, new.persona_id, reply_id)
         tx.execute(_ANSWERED, {"burst": new.burst, "answered_by": reply_id})
         hear_burst(tx, new.conversation_id, new.burst)
     return reply_id
@@ -106,6 +106,7 @@ def _insert_reply(tx: Tx, new: NewReply, state: ReplyState, now: datetime) -> in
 def take_back(tx: Tx, reply_id: int) -> None:
     """A reply of which nothing was shown has never begun: its burst waits for an answer again (S13)."""
     tx.execute(update(messages).where(messages.c.answered_by == reply_id).values(answered_by=None))
+    cast.take_back_answer(tx, reply_id)
     forget_parts(tx, reply_id)
     tx.execute(delete(messages).where(messages.c.id == reply_id))
 
@@ -172,58 +173,17 @@ def mark_interrupted(tx: Tx) -> int:
     return tx.execute(update(messages).where(SENDING).values(state=ReplyState.UNCERTAIN.value)).rowcount
 
 
-def close_burst(tx: Tx, new: NewReply, now: datetime) -> None:
-    """Mark a burst answered by nothing shown: a stopped turn, or an answer that stayed empty."""
-    forget_asked(tx, _insert_reply(tx, new, ReplyState.SENT, now))
-
-
-def close_waiting(tx: Tx, session: SessionRow, message_ids: Iterable[int], now: datetime) -> None:
-    """Mark messages answered that somebody has given up waiting for; /retry still answers them."""
-    for message_id in message_ids:
-        if burst := read_burst(tx, session.id, message_id):
-            _close_unheard(tx, session, burst, now)
-
-
-def close_expired(tx: Tx, now: datetime, within: timedelta) -> int:
-    """At a start: mark every burst answered whose newest message is too old for an answer; returns how many were.
-
-    Left open, one would stand at the head of its session for ever. The conversation that heard it keeps it, so that
-    /retry still answers it.
-    """
-    too_old = select(messages.c.id, messages.c.session_id).where(UNANSWERED, LIVE, messages.c.sent_at < now - within)
-    expired = {row.id: row.session_id for row in tx.execute(too_old)}
-    closed = 0
-    for message_id in sorted(expired):
-        burst = read_burst(tx, expired[message_id], message_id)
-        if burst and expired.keys() >= set(burst):
-            _close_unheard(tx, session_by_id(tx, expired[message_id]), burst, now)
-            closed += 1
-    return closed
-
-
-def _close_unheard(tx: Tx, session: SessionRow, burst: tuple[int, ...], now: datetime) -> None:
-    conversation_id = conversation_hearing(tx, session, burst[-1]) or session.conversation_id
-    if conversation_id is None:
-        return
-    persona_id = conversation_by_id(tx, conversation_id).persona_id
-    new = NewReply(
-        session=session,
-        conversation_id=conversation_id,
-        persona_id=persona_id,
-        persona_name="",
-        position=burst[-1],
-        burst=burst,
-        kind=MessageKind.NOTICE,
-    )
-    close_burst(tx, new, now)
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LastReply:
     """The newest answer of a conversation, for /retry, /undo and /continue."""
 
     id: int
+    session_id: int
     conversation_id: int
+    persona_id: str
+    persona_name: str
+    is_called: bool
+    """Whether its burst calls this persona, as one of a cast."""
     kind: MessageKind
     position: int
     state: ReplyState
@@ -239,16 +199,20 @@ class LastReply:
     """Whether it answered somebody who wanted privacy, so that what was asked is forgotten."""
 
 
+def newest_reply(tx: Tx, session_id: int) -> LastReply | None:
+    """The newest live answer of any persona that listens in a session now."""
+    found = [last_reply(tx, conversation_id) for conversation_id in listening(tx, session_id).values()]
+    return max(filter(None, found), key=lambda reply: (reply.position, reply.id), default=None)
+
+
 def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
-    """The newest live answer, failed ones included; greetings answer nobody and are not meant."""
-    conversation = tx.execute(select(conversations).where(conversations.c.id == conversation_id)).one()
-    asked = messages.alias()
+    """The newest live answer of a conversation, failed ones included; greetings answer nobody and are not meant."""
     answer = tx.execute(
         select(messages)
         .where(
             messages.c.conversation_id == conversation_id,
             messages.c.kind.in_((MessageKind.REPLY.value, MessageKind.NOTICE.value)),
-            exists().where(asked.c.answered_by == messages.c.id, asked.c.addressed),
+            _answers_somebody(),
             messages.c.standing == Standing.LIVE.value,  # one whose message was deleted can still be asked for again
         )
         .order_by(messages.c.position.desc(), messages.c.id.desc())
@@ -256,7 +220,8 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
     ).first()
     if answer is None:
         return None
-    burst = tx.execute(select(messages).where(*_its_burst(answer.id)).order_by(messages.c.id)).all()
+    burst = tx.execute(select(messages).where(cast.is_answered_by(answer.id)).order_by(messages.c.id)).all()
+    watermark = conversation_by_id(tx, answer.conversation_id).watermark
     parts = (
         select(sent_parts.c.platform_message_id)
         .where(sent_parts.c.message_id.in_(select(messages.c.id).where(_with_continuations(answer))))
@@ -264,7 +229,11 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
     )
     return LastReply(
         id=answer.id,
-        conversation_id=conversation_id,
+        session_id=answer.session_id,
+        conversation_id=answer.conversation_id,
+        persona_id=answer.persona_id,
+        persona_name=answer.author_name,
+        is_called=cast.calls(tx, burst[-1].id, answer.persona_id),
         kind=MessageKind(answer.kind),
         position=answer.position,
         state=ReplyState(answer.state),
@@ -273,7 +242,7 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
         asker_key=burst[-1].author_key,
         asker_platform_message_id=burst[-1].platform_message_id,
         platform_message_ids=tuple(part for (part,) in tx.execute(parts) if part),
-        is_in_memory=min(answer.position, *(row.id for row in burst)) <= conversation.watermark,
+        is_in_memory=min(answer.position, *(row.id for row in burst)) <= watermark,
         is_private=any(row.is_private for row in burst),
     )
 
@@ -282,15 +251,17 @@ def supersede(tx: Tx, reply: LastReply) -> None:
     """Take a reply out of every prompt and let its burst be answered again, at the same position."""
     _set_standing(tx, reply, Standing.SUPERSEDED)
     # What was deleted since as well: an answered message in between would part the rest of the burst.
-    tx.execute(update(messages).where(*_its_burst(reply.id)).values(answered_by=None))
-    raise_generation(tx, reply.conversation_id)
+    tx.execute(update(messages).where(cast.is_answered_by(reply.id)).values(answered_by=None))
+    cast.take_back_answer(tx, reply.id)
+    raise_generations(tx, reply.session_id)
 
 
 def undo(tx: Tx, reply: LastReply) -> None:
-    """Take a burst and its reply out of every prompt."""
+    """Take a burst and its reply out of every prompt; what others of a cast have answered as well stays with theirs."""
     _set_standing(tx, reply, Standing.UNDONE)
-    tx.execute(update(messages).where(messages.c.id.in_(reply.burst)).values(standing=Standing.UNDONE.value))
-    raise_generation(tx, reply.conversation_id)
+    said = and_(messages.c.id.in_(reply.burst), not_(cast.HAS_LIVE_ANSWER))
+    tx.execute(update(messages).where(said).values(standing=Standing.UNDONE.value))
+    raise_generations(tx, reply.session_id)
 
 
 def _set_standing(tx: Tx, reply: LastReply, standing: Standing) -> None:
@@ -301,16 +272,21 @@ def _set_standing(tx: Tx, reply: LastReply, standing: Standing) -> None:
         tx.execute(update(messages).where(*rows).values(standing=standing.value))
 
 
-def _its_burst(reply_id: int) -> tuple[ColumnElement[bool], ...]:
-    """The messages that a reply answered; its tool rounds refer to it as well."""
-    return messages.c.answered_by == reply_id, messages.c.addressed
+def _answers_somebody() -> ColumnElement[bool]:
+    """Whether a reply has a burst; its tool rounds refer to it as well."""
+    asked = messages.alias()
+    return or_(exists().where(asked.c.answered_by == messages.c.id, asked.c.addressed), cast.IS_ANSWER)
 
 
 def _with_continuations(answer: Row[Any]) -> ColumnElement[bool]:
-    """The answer and what /continue added to it: later replies of the conversation at the same position."""
+    """The answer and what followed from it at the same position: what /continue added to it, and what others of a cast
+    said to it.
+    """
+    is_its_own = messages.c.conversation_id == answer.conversation_id
     return and_(
-        messages.c.conversation_id == answer.conversation_id,
+        messages.c.session_id == answer.session_id,
         messages.c.position == answer.position,
+        or_(is_its_own, not_(_answers_somebody())),
         messages.c.kind.in_((MessageKind.REPLY.value, MessageKind.NOTICE.value)),
         messages.c.id >= answer.id,
     )

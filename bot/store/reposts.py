@@ -131,8 +131,7 @@ def take_over(tx: Tx, session: SessionRow, original: Original, inbound: Inbound,
     tx.execute(update(messages).where(messages.c.id == original.id).values(changed))
     forget_images(tx, original.id)
     record_images(tx, session.id, original.id, inbound.attachments)
-    if session.conversation_id is not None:
-        conversations.raise_generation(tx, session.conversation_id)
+    conversations.raise_generations(tx, session.id)
     return original.id
 
 
@@ -154,6 +153,5 @@ def merge(tx: Tx, session: SessionRow, repost: Repost) -> bool:
         forget_images(tx, original.id)
         move_images(tx, row.id, original.id)
     tx.execute(update(messages).where(messages.c.id == original.id).values(changed))
-    if session.conversation_id is not None:
-        conversations.raise_generation(tx, session.conversation_id)
+    conversations.raise_generations(tx, session.id)
     return True

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import ColumnElement, Integer, and_, bindparam, case, exists, false, func, not_, or_, select
 
+from bot.store.cast_tables import callings
 from bot.store.database import Tx
 from bot.store.quotes import current_quotes
 from bot.store.tables import (
@@ -266,8 +267,12 @@ def _window_row(row: Any) -> WindowRow:
     )
 
 
+_CALLS_SOMEBODY = exists(select(callings.c.message_id).where(callings.c.message_id == messages.c.id))
 _ASKED = select(messages.c.author_key, messages.c.answered_by).where(
-    messages.c.session_id == bindparam("session_id"), messages.c.id == bindparam("asked"), ADDRESSED
+    messages.c.session_id == bindparam("session_id"),
+    messages.c.id == bindparam("asked"),
+    ADDRESSED,
+    not_(_CALLS_SOMEBODY),
 )
 # A burst reaches on either side to the nearest message of somebody else, or one that was answered; reading stops there.
 _BREAK = and_(
@@ -283,6 +288,7 @@ _BURST = (
         messages.c.session_id == bindparam("session_id"),
         UNANSWERED,
         LIVE,
+        not_(_CALLS_SOMEBODY),
         messages.c.id > func.coalesce(_BEFORE, 0),
         messages.c.id < func.coalesce(_AFTER, _LARGEST_ID),
     )
@@ -292,8 +298,9 @@ _BURST = (
 
 def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
     """The ids of the burst that a message belongs to: unanswered addressed messages of its author, not interrupted by
-    another author's addressed message (R2). What was deleted or undone is left out; if that is the message itself, what
-    its author said before it still waits for the same answer. Empty when there is nothing left to answer.
+    another author's addressed message (R2); `bot.store.cast` has those that call one of a cast. What was deleted or
+    undone is left out; if that is the message itself, what its author said before it still waits for the same answer.
+    Empty when there is nothing left to answer.
     """
     facts = {"session_id": session_id, "asked": message_id}
     asked = tx.execute(_ASKED, facts).first()

@@ -332,7 +332,7 @@ async def test_a_place_keeps_so_many_files_and_no_more(make_app: MakeApp, monkey
     chat = await open_chat(make_app)
     for name in ("One", "Two"):
         await bring(chat, plain(name))
-    assert "keeps 2 cards" in await chat.ask("/persona import -y", attachments=upload(plain("Three")))
+    assert "2 cards" in await chat.ask("/persona import -y", attachments=upload(plain("Three")))
     assert "can speak" in await chat.ask(
         "/persona import -y", attachments=upload(plain("Three")), channel=make_channel("x", dm=True)
     )

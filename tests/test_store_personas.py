@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
@@ -54,7 +55,7 @@ async def test_the_file_of_a_removed_card_goes_after_a_while_and_its_words_stay(
     persona_id = await db.run(confirmed)
     await db.run(personas.retire, persona_id, by=ALICE, now=NOW)
     await db.run(personas.keep_draft, new("Sol"), NOW + FILE_OF_REMOVED_LIFE)
-    assert await db.run(personas.count_files, "fake:1") == 2
+    assert await db.run(personas.count_files, "fake:1") == (2, 4)
     assert await db.run(personas.read_original, persona_id)
     await db.run(personas.keep_draft, new("Vera"), NOW + FILE_OF_REMOVED_LIFE + MOMENT)
     assert await db.run(personas.read_original, persona_id) is None
@@ -97,3 +98,13 @@ def test_whatever_a_card_asks_for_comes_as_names_that_can_be_shown(own: object) 
         assert len(name) <= MAX_LENGTH
         assert name.isprintable()
     assert bool(asked) == (asked != Proposals())
+
+
+async def test_a_file_that_is_its_own_picture_is_kept_once(db: Database) -> None:
+    for picture, size in ((b"PNG", 3), (b"other", 3 + 5), (None, 3)):
+        brought = replace(new(place_key=f"fake:{size}{picture!r}"), data=b"PNG", picture=picture)
+        persona_id = await db.run(personas.keep_draft, brought, NOW)
+        original = await db.run(personas.read_original, persona_id)
+        assert original
+        assert original.picture == picture
+        assert await db.run(personas.count_files, brought.place_key or "") == (1, size)

@@ -19,8 +19,8 @@ from bot.store import personas
 from bot.store.database import Tx
 from bot.store.personas import Draft, NewPersona
 
-MAX_CARDS = 50
-"""Cards that a place may keep files of; ours to choose, so that one place does not fill the disk of all."""
+MAX_CARDS, MAX_PLACE_BYTES = 50, 100 << 20
+"""What a place may keep of cards and their files; ours to choose, so that one place does not fill the disk of all."""
 SHOWN_WARNINGS = 10
 """So many can be read; the command line shows all."""
 NOTES_CHARS = 300
@@ -56,6 +56,8 @@ async def import_card(call: Call, desk: Desk) -> Outbound:
 
 async def _fetch(file: Attachment) -> _Brought:
     assert file.fetch is not None
+    if file.size > MAX_FILE_BYTES:
+        raise UserError("file-too-large", limit=f"{MAX_FILE_BYTES >> 20} MB")
     data = await file.fetch(MAX_FILE_BYTES)
     try:
         read = await asyncio.to_thread(read_file, data, fallback_name=PurePath(file.name).stem)
@@ -67,8 +69,6 @@ async def _fetch(file: Attachment) -> _Brought:
 
 def _keep(tx: Tx, brought: _Brought, place_key: str | None, call: Call) -> tuple[Draft, str | None]:
     """The draft, and the id of a persona that came in the same file."""
-    if place_key is not None and personas.count_files(tx, place_key) >= MAX_CARDS:
-        raise UserError("persona-import-full", count=MAX_CARDS)
     read, author = brought.read, call.inbound.author.key
     new = NewPersona(
         card=read.card,
@@ -81,6 +81,10 @@ def _keep(tx: Tx, brought: _Brought, place_key: str | None, call: Call) -> tuple
     )
     same = personas.find_same_file(tx, read.sha256, place_key)
     persona_id = personas.keep_draft(tx, new, call.now)
+    if place_key is not None:
+        count, size = personas.count_files(tx, place_key)  # once those are gone that nobody wanted
+        if count > MAX_CARDS or size > MAX_PLACE_BYTES:
+            raise UserError("persona-import-full", count=MAX_CARDS, size=MAX_PLACE_BYTES >> 20)
     return Draft(id=persona_id, card=read.card, place_key=place_key, brought_by=author), same
 
 

@@ -62,6 +62,7 @@ class PersonaFile(SQLModel, table=True):
     sha256: str = Field(index=True)
     data: bytes = Field(sa_column=Column(LargeBinary, nullable=False))
     picture: bytes | None = Field(default=None, sa_column=Column(LargeBinary))
+    """Empty where the file is the picture."""
 
 
 personas = core(PersonaRow)

@@ -115,7 +115,8 @@ def keep_draft(tx: Tx, new: NewPersona, now: datetime) -> str:
         )
     )
     _put_version(tx, persona_id, 1, new.card, change="import", by=new.brought_by, now=now)
-    file = {"container": new.container, "sha256": new.sha256, "data": new.data, "picture": new.picture}
+    picture = b"" if new.picture == new.data else new.picture
+    file = {"container": new.container, "sha256": new.sha256, "data": new.data, "picture": picture}
     tx.execute(insert(persona_files).values(persona_id=persona_id, **file))
     return persona_id
 
@@ -228,13 +229,19 @@ def name_of(tx: Tx, persona_id: str) -> str | None:
 def read_original(tx: Tx, persona_id: str) -> Original | None:
     """The file that a persona came in, with its picture."""
     row = tx.execute(select(persona_files).where(persona_files.c.persona_id == persona_id)).first()
-    return Original(container=row.container, data=row.data, picture=row.picture) if row else None
+    if row is None:
+        return None
+    return Original(container=row.container, data=row.data, picture=row.data if row.picture == b"" else row.picture)
 
 
-def count_files(tx: Tx, place_key: str) -> int:
-    """How many cards a place has files of: its drafts and the lately removed ones count as well."""
-    kept = select(func.count()).join_from(personas, persona_files, persona_files.c.persona_id == personas.c.id)
-    return int(tx.execute(kept.where(personas.c.place_key == place_key)).scalar_one())
+def count_files(tx: Tx, place_key: str) -> tuple[int, int]:
+    """How many cards a place has files of, and their bytes: its drafts and the lately removed ones count as well."""
+    size = func.length(persona_files.c.data) + func.coalesce(func.length(persona_files.c.picture), 0)
+    kept = select(func.count(), func.coalesce(func.sum(size), 0)).join_from(
+        personas, persona_files, persona_files.c.persona_id == personas.c.id
+    )
+    count, size_bytes = tx.execute(kept.where(personas.c.place_key == place_key)).one()
+    return count, size_bytes
 
 
 def find_same_file(tx: Tx, sha256: str, place_key: str | None) -> str | None:

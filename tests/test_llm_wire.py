@@ -19,7 +19,7 @@ def body_of(request: ModelRequest = EVERYTHING, *quirks: Quirk) -> dict[str, Any
     return chat_body(request, "scripted", frozenset(quirks), output_limit=100, replay_field="reasoning_content")
 
 
-NOT_HERE = (*HABITS, Quirk.ONE_IMAGE, Quirk.NO_BARE_TOOL_ROUNDS)
+NOT_HERE = (*HABITS, Quirk.ONE_IMAGE, Quirk.NO_BARE_TOOL_ROUNDS, Quirk.NO_LENGTHS)
 """What no server states, and what has a test of its own below."""
 
 
@@ -53,6 +53,20 @@ def test_L23_a_server_that_takes_one_image_gets_the_newest_and_is_told_of_the_ot
     assert first == f"Look\n{IMAGE_NOTE}"
     assert second[0] == {"type": "text", "text": f"And?\n{IMAGE_NOTE}"}
     assert [part["image_url"]["url"][-4:] for part in second[1:]] == ["Yw=="]
+
+
+def test_L13_a_server_whose_schemas_have_no_lengths_gets_the_rest_of_the_schema() -> None:
+    text = {"type": "string", "minLength": 1, "maxLength": 9}
+    schema = {"type": "object", "properties": {"a": text, "b": {"type": "array", "items": text, "maxItems": 2}}}
+    request = ModelRequest(model="m", messages=(user("Hi"),), max_output_tokens=9, json_schema=schema)
+    words = "Invalid schema for response_format 'answer': In context=('properties', 'a'), 'maxLength' is not permitted."
+    refusal = read_refusal(400, {"error": {"message": words}})
+    assert quirk_for(refusal, body_of(request)) is Quirk.NO_LENGTHS
+    body = body_of(request, Quirk.NO_LENGTHS)
+    sent = body["response_format"]["json_schema"]["schema"]
+    plain = {"type": "string"}
+    assert sent["properties"] == {"a": plain, "b": {"type": "array", "items": plain, "maxItems": 2}}
+    assert quirk_for(refusal, body) is Quirk.NO_JSON_SCHEMA
 
 
 def test_L17_only_names_that_the_api_takes_are_sent() -> None:

@@ -5,6 +5,7 @@ What a server says is learned at once; what it merely does is not, for one odd a
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
@@ -47,6 +48,8 @@ class Quirk(StrEnum):
     NO_TOOLS = "no_tools"
     NO_THINKING = "no_thinking"
     """No parameter that switches reasoning."""
+    NO_LENGTHS = "no_lengths"
+    """No `minLength` and `maxLength` in a schema: strict outputs of some servers do without."""
     NO_JSON_SCHEMA = "no_json_schema"
     """No schema in `response_format`: `json_object` and the schema in words (L13)."""
     NO_JSON_OBJECT = "no_json_object"
@@ -232,6 +235,10 @@ def _has_format(kind: str) -> Callable[[Body], bool]:
     return lambda body: body.get("response_format", {}).get("type") == kind
 
 
+def _has_lengths(body: Body) -> bool:
+    return _has_format("json_schema")(body) and '"maxLength"' in json.dumps(body["response_format"])
+
+
 def _has_system(body: Body) -> bool:
     return any(message["role"] == "system" for message in body["messages"])
 
@@ -290,6 +297,8 @@ _RULES = (
     _Rule(quirk=Quirk.NO_STREAM, sent=_has("stream"), keys=("stream",), words=r"verified to stream|"
           r"(?:not|n't) support streaming|streaming is not"),
     _Rule(quirk=Quirk.NO_STREAM_OPTIONS, sent=_has("stream_options"), keys=("stream_options", "include_usage")),
+    _Rule(quirk=Quirk.NO_LENGTHS, sent=_has_lengths,
+          words=r"m(?:ax|in)length.{0,40}(?:not|un).?(?:permit|support|allow)"),
     _Rule(quirk=Quirk.NO_JSON_SCHEMA, sent=_has_format("json_schema"), keys=("response_format", "json_schema"),
           words=r"response.?format|structured output|json.?schema"),
     _Rule(quirk=Quirk.NO_JSON_OBJECT, sent=_has_format("json_object"), keys=("response_format", "json_object"),

@@ -109,7 +109,15 @@ def _tool(spec: ToolSpec) -> dict[str, Any]:
 def _response_format(schema: Mapping[str, Any], quirks: frozenset[Quirk]) -> dict[str, Any]:
     if Quirk.NO_JSON_SCHEMA in quirks:
         return {"type": "json_object"}
-    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": dict(schema)}}
+    sent = _without_lengths(schema) if Quirk.NO_LENGTHS in quirks else dict(schema)
+    return {"type": "json_schema", "json_schema": {"name": "answer", "strict": True, "schema": sent}}
+
+
+def _without_lengths(part: Any) -> Any:
+    """A schema whose strings are not bounded; a property of that name would go, too, and no schema of ours has one."""
+    if isinstance(part, Mapping):
+        return {key: _without_lengths(value) for key, value in part.items() if key not in ("minLength", "maxLength")}
+    return [*map(_without_lengths, part)] if isinstance(part, list) else part
 
 
 def _messages(request: ModelRequest, quirks: frozenset[Quirk], replay_field: str | None) -> list[dict[str, Any]]:

@@ -108,10 +108,10 @@ def sound(answer: Any, expects: tuple[type, ...]) -> Any:
     """
     if answer is None:
         return None
-    kind: Any = type(answer)
-    if kind not in expects:
+    kind: Any = next((one for one in expects if isinstance(answer, one)), None)
+    if kind is None:
         wanted = " or ".join([*(one.__name__ for one in expects), "None"])
-        raise WrongAnswer(f"it returned {kind.__name__} in place of {wanted}")
+        raise WrongAnswer(f"it returned {type(answer).__name__} in place of {wanted}")
     if not is_dataclass(answer):
         return answer
     try:

@@ -134,10 +134,12 @@ class Hooks:
     """The hooks of one extension. All are `async`."""
 
     on_inbound: Callable[[Inbound], Awaitable[Inbound | Drop | None]] | None = None
-    """Everything that reaches us, before anything is stored. `DROP`: nothing is kept, answered or asked."""
+    """Everything that reaches us but the move of a place, before anything is stored. `DROP`: nothing is kept, answered
+    or asked.
+    """
     before_model: Callable[[Turn, ModelInput], Awaitable[ModelInput | None]] | None = None
-    """Before each request of a turn, tool steps too. Nothing is left out of the input yet: it is fitted into the window
-    afterwards.
+    """Before each request of a turn, tool steps too. Nothing is left out of the input yet but what earlier requests had
+    no room for; it is fitted into the window afterwards. /context, and when to compact, go by what the bot would ask.
     """
     after_model: Callable[[Turn, Completion], Awaitable[None]] | None = None
     """What the model answered to each of them, before tools run."""
@@ -145,8 +147,8 @@ class Hooks:
     after_tool: Callable[[Turn, ToolCall, str], Awaitable[str | None]] | None = None
     """What a tool said. A text takes its place, also in what is stored."""
     before_reply: Callable[[Turn, str], Awaitable[str | None]] | None = None
-    """The whole answer. A text takes its place, also in the history. Where this is set, answers are not shown while
-    they grow.
+    """The whole answer, as long as nobody has stopped it. A text takes its place, also in the history. Where this is
+    set, answers are not shown while they grow.
     """
     on_outbound: Callable[[ChannelRef, Outbound], Awaitable[Outbound | Drop | None]] | None = None
     """Every message to people on its way out: answers, notices, reminders. The history keeps what was answered, unless

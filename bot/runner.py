@@ -197,6 +197,12 @@ class TurnRunner:
             await asyncio.wait({self.tasks.spawn("note part", self.db.run(note_part, reply_id, part))})
 
     async def _answer(self, progress: _Progress, stream: ReplyStream) -> Prompt:
+        prompt = await self._ask(progress, stream)
+        if progress.answer.text.strip():
+            progress.answer.text = await self.hooks.before_reply(progress.turn, progress.answer.text)
+        return prompt
+
+    async def _ask(self, progress: _Progress, stream: ReplyStream) -> Prompt:
         turn, factor = progress.turn, self.tokens.factor(progress.turn.model)
         tools = [tool.spec for tool in self.agent.tools_for(turn)]
         prompt = await self.builder.build(turn, factor=factor, tools=tools)
@@ -231,7 +237,6 @@ class TurnRunner:
 
     async def _finish(self, progress: _Progress, stream: ReplyStream, prompt: Prompt) -> None:
         self._learn(progress)
-        progress.answer.text = await self.hooks.before_reply(progress.turn, progress.answer.text)
         if not progress.answer.text.strip():
             await self._fail(progress, stream, _EMPTY.get(progress.answer.finish, "empty"))
             return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -299,3 +300,17 @@ async def test_no_hook_is_called_where_there_is_none(make_app: MakeApp) -> None:
     await chat.say("hello")
     assert chat.app.core.added.extensions == ()
     assert chat.app.core.platforms["fake"] is chat.adapter
+
+
+async def test_an_answer_that_is_stopped_while_a_hook_words_it_is_not_shown(open_hooked: OpenHooked) -> None:
+    begun = asyncio.Event()
+
+    async def ponder(_turn: Turn, _text: str) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    chat = await open_hooked(before_reply=ponder, seconds=60)
+    await chat.app.pipeline.deliver(make_inbound("hello", channel=GROUP, mentions_me=True))
+    await begun.wait()
+    await chat.say("/stop", channel=GROUP)
+    assert "ok" not in chat.adapter.texts

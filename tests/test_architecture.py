@@ -32,7 +32,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.agent", "bot.memory", "bot.accounting", "bot.settling"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge"),
     ("bot.commands",),
-    ("bot.pipeline", "bot.runner", "bot.introduction", "bot.judging"),
+    ("bot.pipeline", "bot.recording", "bot.runner", "bot.introduction", "bot.judging"),
     ("bot.extensions", "bot.guarded", "bot.app", "bot.cli", "bot.web", "bot.__main__"),
     ("bot.testing",),
 )

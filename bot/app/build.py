@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from bot.agent import Agent
 from bot.app.clock import build_jobs
+from bot.app.hearing import build_pipeline
 from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
 from bot.app.personas import granted_by, persona_problems
@@ -20,12 +21,11 @@ from bot.commands.command import Command, Desk
 from bot.dispatch import Dispatcher
 from bot.env import SettingsError
 from bot.extensions import Added, add_extensions, find_modules
-from bot.gate import AccessPolicy, LoopGuard, is_called
+from bot.gate import AccessPolicy, is_called
 from bot.gauge import Gauge
 from bot.greeting import Greeter
 from bot.guard import Faults
-from bot.introduction import Introducer
-from bot.judging import Judge, is_text_command
+from bot.judging import is_text_command
 from bot.llm.catalogue import token_factor
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import (
@@ -42,17 +42,14 @@ from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
-from bot.news import NewsDesk
 from bot.opening import TurnOpener
 from bot.overrides import Resolver
 from bot.personas.imported import ImportedPersonas, put_imported
 from bot.personas.library import PersonaLibrary
-from bot.pipeline import Pipeline
 from bot.prompt.build import PromptBuilder
 from bot.prompt.sections import SECTIONS
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.quota import AUTO_PER_MINUTE, Quota
-from bot.reposts import RecentReposts
 from bot.runner import TurnRunner
 from bot.scheduler import Scheduler
 from bot.settings import Settings
@@ -64,9 +61,6 @@ from bot.warming import Warmer
 
 BOT_NAME = "Familiar"
 """What it is called where no persona speaks."""
-
-REFUSALS_PER_MINUTE = 1
-"""How often a stranger hears that the bot is not for them."""
 
 
 def utc_now() -> datetime:
@@ -105,7 +99,7 @@ def build_app(
     scheduler = Scheduler(core.tasks)
     desk = _build_desk(core, models, dispatcher, greeter, keeper, gauge, scheduler, commands)
     menu = _build_menu(core, desk, commands)
-    pipeline = _build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
+    pipeline = build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
     for name, adapter in (_build_adapters(core, menu) if adapters is None else adapters).items():
         core.platforms[name] = adapter
     default = models.directory.default
@@ -305,28 +299,6 @@ def _build_menu(core: Core, desk: Desk, commands: Sequence[Command]) -> CommandM
         translate=core.catalogue.text,
         locales=core.catalogue.locales,
         complete=make_complete(desk, commands),
-    )
-
-
-def _build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
-    introducer = Introducer(
-        desk=desk, adapters=core.platforms, tasks=core.tasks, count=core.counter.count, now=core.now
-    )
-    return Pipeline(
-        db=core.db,
-        desk=desk,
-        dispatcher=desk.dispatcher,
-        adapters=core.platforms,
-        policy=desk.policy,
-        judge=Judge(desk=desk, loop_guard=LoopGuard(core.settings.bots), rng=rng),
-        introducer=introducer,
-        reposts=RecentReposts(),
-        hooks=core.hooks,
-        news=NewsDesk(library=core.library, models=desk.models, sees=desk.sees),
-        refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
-        overheard_chars=core.settings.overheard_chars,
-        count=core.counter.count,
-        now=core.now,
     )
 
 

@@ -158,3 +158,19 @@ def test_a_call_is_read_from_nested_options(
 ) -> None:
     call = read_call(data)
     assert (call.path, call.options, call.typing, call.text) == (path, options, typing, text)
+
+
+def test_a_file_is_an_option_of_its_own_kind_and_comes_along_under_its_name() -> None:
+    (command,) = command_payload(menu(spec("import", OptionSpec(name="file", kind=OptionKind.FILE))))
+    assert [(option["name"], option["type"], option["required"]) for option in command["options"]] == [
+        ("file", 11, False)
+    ]
+    file = {"id": "7", "filename": "mi\nra\u202e.png", "size": 3, "url": "https://cdn.example/7/mira.png"}
+    data = {
+        "name": "import",
+        "options": [{"type": 11, "name": "file", "value": "7"}, {"type": 11, "name": "lost", "value": "8"}],
+        "resolved": {"attachments": {"7": file}},
+    }
+    call = read_call(data)
+    assert call.options == {"file": "mi ra.png"}
+    assert call.files == (file,)

@@ -10,6 +10,7 @@ import pytest
 from adapters.telegram.files import QUOTED, opened, wanted
 from adapters.telegram.options import FileLimits
 from bot.chat import Attachment, AttachmentKind
+from bot.errors import UserError
 from tests.emulators.telegram import TelegramEmulator
 from tests.emulators.telegram.stage import PNG, QUICK, Stage, parsed
 
@@ -192,3 +193,34 @@ async def test_X07_a_file_that_lies_about_its_size_or_never_ends_is_cut_by_real_
     assert (late.kind, late.note) == (AttachmentKind.OTHER, "photo, 90×90, could not be fetched")
     assert (cut.kind, cut.text, cut.note) == (AttachmentKind.TEXT, "x" * 100, "first 100 of 101 bytes")
     assert (huge.kind, huge.data) == (AttachmentKind.OTHER, b"")
+
+
+async def test_X07_the_file_of_a_command_is_fetched_only_when_it_asks_and_within_its_limit(stage: Stage) -> None:
+    document = stage.telegram.document(b"x" * 50, "mira.charx", "application/zip")
+    async with stage.running(wants_files=lambda _: False) as (_, ears):
+        posted = stage.telegram.say(stage.bob, stage.group, **document)
+        stage.telegram.say(stage.alice, stage.group, "/persona import", reply_to=posted)
+        stage.telegram.say(stage.alice, stage.group, caption="/persona import", **document)
+        _, quoted, attached = await ears.hear(3)
+        assert stage.telegram.calls_of("getFile") == []
+        files = [*quoted.attachments, *attached.attachments]
+        assert [(file.name, file.quoted) for file in files] == [("mira.charx", True), ("mira.charx", False)]
+        for fetch in filter(None, (file.fetch for file in files)):
+            assert await fetch(50) == b"x" * 50
+            with pytest.raises(UserError, match="file-too-large"):
+                await fetch(49)
+        assert len(stage.telegram.calls_of("getFile")) == 4
+
+
+@pytest.mark.parametrize(("size", "told"), [((20 << 20) + 1, "file-too-large"), (None, "file-not-fetched")])
+async def test_a_file_that_telegram_keeps_to_itself_is_told_as_such(stage: Stage, size: int | None, told: str) -> None:
+    document = stage.telegram.document(b"x" * (size or 1), "mira.png", "image/png", file_size=1)
+    async with stage.running(wants_files=lambda _: False) as (_, ears):
+        stage.telegram.say(stage.alice, stage.group, caption="/persona import", **document)
+        (inbound,) = await ears.hear(1)
+        if size is None:
+            stage.telegram.files.clear()
+        fetch = inbound.attachments[0].fetch
+        assert fetch
+        with pytest.raises(UserError, match=told):
+            await fetch(30 << 20)

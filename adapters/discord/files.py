@@ -93,7 +93,7 @@ class Files:
             log.warning("discord.file_failed", error=type(error).__name__)
             raise UserError("file-not-fetched") from None
         if len(data) > limit:
-            raise UserError("file-too-large", limit=size_in_words(limit))
+            raise UserError("file-too-large", limit=f"{limit >> 20} MB")
         return data
 
     def stop(self) -> None:

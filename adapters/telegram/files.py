@@ -11,7 +11,7 @@ from functools import partial
 
 import structlog
 from telegram import Bot, Message
-from telegram.error import BadRequest, TelegramError
+from telegram.error import TelegramError
 
 from adapters.incoming import image_type, size_in_words
 from adapters.telegram.inbound import quoted_of
@@ -32,8 +32,10 @@ TEXT_NAME = re.compile(
 """Telegram often calls such files application/octet-stream."""
 
 
-MAX_DOWNLOAD = 20_000_000
+MAX_DOWNLOAD = 20 << 20
 """Bytes of a file that a bot may get from Telegram's own servers (Bot API, getFile)."""
+TOO_BIG = "file is too big"
+"""What they say of a larger one."""
 
 QUOTED = "of the message replied to"
 """The note of a file that came with the quoted message, for the model."""
@@ -84,14 +86,13 @@ class Downloads:
             async with asyncio.timeout(self._limits.timeout.total_seconds()):
                 address = (await self._bot.get_file(file_id)).file_path or ""
                 data = await self._request.download(address, limit=limit + 1)
-        except BadRequest as error:  # above all "file is too big", which is said of more than MAX_DOWNLOAD
-            log.warning("telegram.file_not_fetched", error=str(error))
-            raise UserError("file-too-large", limit=size_in_words(min(limit, MAX_DOWNLOAD))) from None
         except (TelegramError, TimeoutError) as error:
             log.warning("telegram.file_not_fetched", error=str(error) or "too slow")
+            if TOO_BIG in str(error).lower():
+                raise UserError("file-too-large", limit=f"{min(limit, MAX_DOWNLOAD) >> 20} MB") from None
             raise UserError("file-not-fetched") from None
         if len(data) > limit:
-            raise UserError("file-too-large", limit=size_in_words(limit))
+            raise UserError("file-too-large", limit=f"{limit >> 20} MB")
         return data
 
     async def _fetch_one(self, file: Attachment, wish: Wanted | None, room: int) -> Attachment:

@@ -13,7 +13,7 @@ import pytest
 
 from bot.llm.configured import is_small
 from bot.llm.model import ModelRequest
-from bot.memory.by_line import LINES_AT_ONCE, note_by_line
+from bot.memory.by_line import CHARS_AT_ONCE, LINES_AT_ONCE, note_by_line
 from bot.memory.delta import BadDelta
 from bot.memory.items import Category, Item, ItemKind, Memory, NewItem
 from bot.memory.request import Material
@@ -182,15 +182,15 @@ async def test_small_talk_leaves_a_gist_and_no_notes() -> None:
     assert "(before: They met.)" in chooser.requests[-1].messages[-1].text
 
 
-async def test_a_long_past_is_asked_about_in_small_calls_that_end() -> None:
+@pytest.mark.parametrize(("words", "calls"), [(3, [16, 16, 8]), (30, [4] * 10)])
+async def test_a_long_past_is_asked_about_in_small_calls_that_end(words: int, calls: list[int]) -> None:
     chooser = Chooser()
-    rows = [said(f"number {number} is all I say, " + "and more " * 90) for number in range(40)]
+    rows = [said(f"number {number} is all I say, " + "and so on " * words) for number in range(40)]
     await note_by_line(material(*rows), chooser, {})
     sorting = chooser.requests[:-1]
-    assert [len(asked.json_schema["properties"]) for asked in sorting] == [16, 16, 8]  # type: ignore[index]
-    assert LINES_AT_ONCE == 16
+    assert [len(asked.json_schema["properties"]) for asked in sorting] == calls  # type: ignore[index]
     assert all(len(key) < 90 for key in chooser.keys)
-    assert all(len(asked.messages[-1].text) < LINES_AT_ONCE * 330 for asked in sorting)
+    assert all(len(asked.messages[-1].text) < CHARS_AT_ONCE + 16 * LINES_AT_ONCE for asked in sorting)
 
 
 @pytest.mark.parametrize(

@@ -38,8 +38,8 @@ from bot.store.tables import MessageKind
 
 R = TypeVar("R")
 
-LINES_AT_ONCE = 16
-"""Asked about in one call, so that even a window of 4,096 tokens holds what comes back."""
+LINES_AT_ONCE, CHARS_AT_ONCE = 16, 1_200
+"""Asked about in one call, so that even a window of 4,096 tokens holds them and what comes back."""
 LONGEST_ASIDE = 160
 """Characters of what the persona said, which is shown for the sake of the answers to it."""
 LONGEST_GIST = 200
@@ -103,8 +103,14 @@ async def note_by_line(material: Material, ask: Ask, parameters: Mapping[str, ob
 
 
 def _in_batches(spoken: Sequence[Spoken]) -> Iterator[Sequence[Spoken]]:
-    for at in range(0, len(spoken), LINES_AT_ONCE):
-        yield spoken[at : at + LINES_AT_ONCE]
+    batch: list[Spoken] = []
+    for line in spoken:
+        if len(batch) == LINES_AT_ONCE or (batch and sum(len(one.text) for one in (*batch, line)) > CHARS_AT_ONCE):
+            yield batch
+            batch = []
+        batch.append(line)
+    if batch:
+        yield batch
 
 
 def _transcript(material: Material, lines: Sequence[Spoken], ground: Ground) -> str:

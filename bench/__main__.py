@@ -4,7 +4,7 @@ import asyncio
 import sys
 from itertools import takewhile
 
-from bench import lore, markup, memory, pipeline, sessions, wire
+from bench import lore, markup, memory, memory_peers, pipeline, sessions, wire
 from bench.extraction import run as extraction
 
 BENCHMARKS = {
@@ -12,13 +12,14 @@ BENCHMARKS = {
     "lore": lore.main,
     "markup": markup.main,
     "memory": memory.main,
+    "memory-peers": memory_peers.main,
     "pipeline": pipeline.main,
     "sessions": sessions.main,
     "wire": wire.main,
 }
 
-ON_REQUEST = ("extraction",)
-"""Only by name: it needs the installed demo model, and several minutes."""
+ON_REQUEST = ("extraction", "memory-peers")
+"""Only by name: they take several minutes, and need the installed demo model, or install other projects."""
 
 usual = [name for name in BENCHMARKS if name not in ON_REQUEST]
 for name in [*takewhile(lambda word: not word.startswith("-"), sys.argv[1:])] or usual:

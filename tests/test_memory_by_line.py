@@ -128,9 +128,9 @@ async def test_the_day_of_an_event_comes_from_the_calendar(text: str, kind: str,
     assert (add.item.kind, add.item.day, add.item.text) == (ItemKind.EVENT, day, note)
 
 
-async def test_only_what_names_a_day_may_be_an_event_and_a_sure_day_has_one_tense() -> None:
+async def test_only_what_names_another_day_may_be_an_event_and_a_sure_day_has_one_tense() -> None:
     chooser = Chooser()
-    lines = ("I went to the fair", "I went there yesterday", "I go there tomorrow", "I go there on Friday")
+    lines = ("I am tired today", "I went there yesterday", "I go there tomorrow", "I go there on Friday")
     await note_by_line(material(*map(said, lines)), chooser, {})
     schema = chooser.requests[0].json_schema
     assert schema is not None

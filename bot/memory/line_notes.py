@@ -25,8 +25,8 @@ MOST_DOUBTS = 3
 NOTHING, HAPPENED, WILL_HAPPEN, PROMISE = "nothing", "happened", "will happen", "promise"
 YES, NO = "yes", "no"
 ALWAYS = (NOTHING, *(category.value for category in Category), PROMISE)
-DATELESS = frozenset((Category.PREFERENCE.value, Category.OTHER.value))
-"""What lasts is not said of a day: "tomorrow I run a race" is an event and no liking."""
+DATED = (NOTHING, Category.PLACE.value, PROMISE)
+"""What a line that names another day may be besides an event: "tomorrow I run a race" is no liking and no job."""
 ONE_AT_A_TIME = frozenset((Category.NAME, Category.PLACE, Category.OCCUPATION))
 """Of these a person has one, so that a new one puts the old one in doubt."""
 
@@ -84,13 +84,13 @@ def plan_key(plan: Sequence[Spoken]) -> str:
 
 
 def _kinds(line: Spoken) -> tuple[str, ...]:
-    """Only what names a day is an event; only today or a bare "Friday" may be past or to come."""
-    word = next(find_days(line.statement, line.day), None)
+    """Only what names another day is an event: what people say of today is mostly moods and weather."""
+    word = next((word for word in find_days(line.statement, line.day) if line.day != word.coming), None)
     if word is None:
         return ALWAYS
-    is_either = not word.is_sure or word.past == line.day
-    tenses = (HAPPENED, WILL_HAPPEN) if is_either else (HAPPENED if word.past < line.day else WILL_HAPPEN,)
-    return (*(kind for kind in ALWAYS if kind not in DATELESS), *tenses)
+    tense = HAPPENED if word.past < line.day else WILL_HAPPEN
+    tenses = (tense,) if word.is_sure else (HAPPENED, WILL_HAPPEN)
+    return (*DATED, *tenses)
 
 
 def _plans(lines: Sequence[Spoken]) -> Iterator[tuple[Spoken, ...]]:
@@ -135,7 +135,7 @@ def _agreed(plan: Sequence[Spoken]) -> dict[str, Any]:
 
 
 def _event(line: Spoken, *, is_past: bool) -> dict[str, Any]:
-    word = next(find_days(line.statement, line.day))
+    word = next(word for word in find_days(line.statement, line.day) if line.day != word.coming)
     day = word.past if is_past else word.coming
     return {"day": day.isoformat(), "text": _told(line, is_past=is_past), "lines": [line.number]}
 

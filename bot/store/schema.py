@@ -17,13 +17,15 @@ import bot.store.cast_tables
 import bot.store.memory_tables
 import bot.store.metadata
 import bot.store.persona_tables
+import bot.store.reminder_tables
+import bot.store.rounds
 import bot.store.tables  # noqa: F401  (all fill SQLModel.metadata)
 from bot.store.database import DatabaseUnusable, database_file, open_engine
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0009"
+HEAD = "0010"
 """The newest revision in `migrations/versions`; a test holds the two equal, so that a start need not load Alembic."""
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"

@@ -16,6 +16,7 @@ from bot.store.memory_moves import move_memories, move_subject
 from bot.store.metadata import move_about, move_kept
 from bot.store.people import move_identity
 from bot.store.personas import move_cards
+from bot.store.reminder_tables import move_author, move_reminders
 from bot.store.tables import Scope, conversations, messages, model_calls, namings, overrides, sessions
 
 
@@ -176,6 +177,7 @@ def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
     move_identity(tx, old.place_key, new.place_key)
     move_subject(tx, old.place_key, new.place_key)
     move_about(tx, old.place_key, new.place_key)
+    move_author(tx, old.place_key, new.place_key)
     move_cards(tx, old.place_key, new.place_key)
     return moved
 
@@ -195,6 +197,7 @@ def _absorb(tx: Tx, key: str, into: int) -> None:
         tx.execute(update(table).where(table.c.session_id == newcomer).values(session_id=into))
     tx.execute(delete(namings).where(namings.c.session_id == newcomer))
     move_kept(tx, newcomer, into)
+    move_reminders(tx, newcomer, into)
     tx.execute(delete(sessions).where(sessions.c.id == newcomer))
 
 

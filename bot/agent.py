@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 
 from bot.hook_calls import HookCalls
-from bot.hooks import Place
+from bot.hooks import Origin
 from bot.llm.model import (
     INTERRUPTED,
     Attempt,
@@ -207,7 +207,7 @@ class Agent:
             result = f"Error: {error}"
         except Exception as error:
             log.error("tool.failed", tool=call.name, error=repr(error), exc_info=error)
-            await self._hooks.on_error(Place.TOOL, turn.session.channel, error)
+            await self._hooks.on_error(Origin.TOOL, turn.session.channel, error)
             result = "Error: the tool failed. Go on without it."
         return await self._hooks.after_tool(turn, call, result)
 

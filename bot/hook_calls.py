@@ -18,7 +18,7 @@ from bot.hooks import (
     Failure,
     Hooks,
     ModelInput,
-    Place,
+    Origin,
     Refusal,
 )
 from bot.llm.model import Completion, ToolCall
@@ -111,9 +111,9 @@ class HookCalls:
         """Tell that somebody cleared memory."""
         await self._tell("on_memory_cleared", clearing)
 
-    async def on_error(self, place: Place, channel: ChannelRef | None, error: Exception) -> None:
+    async def on_error(self, origin: Origin, channel: ChannelRef | None, error: Exception) -> None:
         """Tell that something failed."""
-        await self._tell("on_error", Failure(place=place, channel=channel, error=error))
+        await self._tell("on_error", Failure(origin=origin, channel=channel, error=error))
 
     async def _passed_on(self, name: str, value: V, *before: Any) -> V | None:
         """The value as each hook in turn makes it, until one drops it; they take `before` before it."""

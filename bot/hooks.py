@@ -94,8 +94,8 @@ class Clearing:
     count: int
 
 
-class Place(StrEnum):
-    """Where something failed."""
+class Origin(StrEnum):
+    """What failed."""
 
     INBOUND = "inbound"
     TURN = "turn"
@@ -107,7 +107,7 @@ class Place(StrEnum):
 class Failure:
     """Something failed, and whoever waited for it was told. Faults of extensions are told to the operator alone."""
 
-    place: Place
+    origin: Origin
     channel: ChannelRef | None
     error: Exception
 

@@ -28,7 +28,7 @@ from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import UserError
 from bot.gate import AccessPolicy
 from bot.hook_calls import HookCalls
-from bot.hooks import Place
+from bot.hooks import Origin
 from bot.introduction import Introducer
 from bot.judging import CommandLine, Judge
 from bot.news import News
@@ -63,7 +63,7 @@ class Pipeline:
             await self._deliver(inbound)
         except Exception as error:
             log.error("pipeline.failed", kind=inbound.kind.value, session=inbound.channel.session_key, exc_info=error)
-            await self.hooks.on_error(Place.INBOUND, inbound.channel, error)
+            await self.hooks.on_error(Origin.INBOUND, inbound.channel, error)
             if _asks(inbound) or self.judge.command_line(inbound) is not None:
                 await self._tell(inbound, self.desk.catalogue.text("error-internal", inbound.author.locale))
 

@@ -20,7 +20,7 @@ from bot.cut import stopped, unfinished
 from bot.dispatch import Interrupted, Interruption, TurnControl, TurnRequest
 from bot.greeting import Greeter
 from bot.hook_calls import HookCalls
-from bot.hooks import Answered, Place
+from bot.hooks import Answered, Origin
 from bot.llm.catalogue import was_prompt_cut
 from bot.llm.model import ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
@@ -106,7 +106,7 @@ class TurnRunner:
             stream = await self._open_reply(progress, request)
         except Exception as error:
             log.error("turn.not_opened", session=request.session_id, exc_info=error)
-            await self.hooks.on_error(Place.TURN, request.channel, error)
+            await self.hooks.on_error(Origin.TURN, request.channel, error)
             await self._tell_unopened(request)
             return
         try:
@@ -124,11 +124,11 @@ class TurnRunner:
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
             await self._fail(progress, stream, error.kind)
-            await self.hooks.on_error(Place.MODEL, turn.session.channel, error)
+            await self.hooks.on_error(Origin.MODEL, turn.session.channel, error)
         except Exception as error:
             log.error("turn.broken", session=turn.session.channel.session_key, exc_info=error)
             await self._fail(progress, stream, ModelError.kind)
-            await self.hooks.on_error(Place.TURN, turn.session.channel, error)
+            await self.hooks.on_error(Origin.TURN, turn.session.channel, error)
         else:
             await self._finish(progress, stream, prompt)
 
@@ -315,7 +315,7 @@ def _smaller_budget(progress: _Progress, error: ContextTooLong) -> int:
     return int(room * RETRY_BUDGET_RATIO)
 
 
-async def _wait(_text: str) -> None:
+async def _wait(text: str, *, doing: str = "") -> None:
     """Show nothing of an answer that is not whole yet."""
 
 

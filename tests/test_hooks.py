@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.chat import ChannelRef, Inbound, InboundKind, Outbound
-from bot.hooks import DROP, Drop, Hooks, ModelInput, Phase, Place, Refusal
+from bot.hooks import DROP, Drop, Hooks, ModelInput, Origin, Phase, Refusal
 from bot.llm.model import ModelMessage, ModelUnreachable, Role, ToolCall
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_inbound
 from bot.turn import Turn
@@ -289,10 +289,10 @@ async def test_failures_are_told_with_their_place(open_hooked: OpenHooked) -> No
     model = ScriptedModel([Reply(text="", error=error)])
     chat = await open_hooked(on_error=failures, model=model)
     await chat.say("hello")
-    assert [(failure.place, failure.channel) for failure in failures] == [(Place.MODEL, DM)]
+    assert [(failure.origin, failure.channel) for failure in failures] == [(Origin.MODEL, DM)]
     assert failures[0].error is error
     await chat.app.pipeline.deliver(make_inbound("/status", sent_at=None))  # type: ignore[arg-type]  # breaks it
-    assert failures[-1].place is Place.INBOUND
+    assert failures[-1].origin is Origin.INBOUND
 
 
 async def test_no_hook_is_called_where_there_is_none(make_app: MakeApp) -> None:

@@ -18,7 +18,7 @@ from bot.personas.imported import put_imported
 from bot.personas.library import Ambiguous, Persona, PersonaLibrary, Shelf
 from bot.personas.proposals import NO_PROPOSALS, Proposals, proposals_of
 from bot.store import personas, schema
-from bot.store.database import DatabaseUnusable, Tx, read_once, write_once
+from bot.store.database import Tx, read_once, write_once
 from bot.store.personas import NewPersona, Original
 
 OPERATOR = "operator"
@@ -28,7 +28,7 @@ OPERATOR = "operator"
 def known_personas() -> PersonaLibrary:
     """All personas; without the imported ones where the settings or the database cannot be read."""
     library = PersonaLibrary()
-    with suppress(SettingsError, DatabaseUnusable):
+    with suppress(SettingsError):
         put_imported(library, load_settings().sqlite_url)
     return library
 

@@ -46,11 +46,13 @@ def list_personas() -> None:
     library = known_personas()
     from rich.table import Column, Table
 
-    table = Table("id", "name", "language", "place", Column("about", overflow="fold"), box=None)
-    for persona in library.whole.personas:
+    personas = library.whole.personas
+    has_places = any(persona.place_key for persona in personas)
+    table = Table("id", "name", "language", *["place"] * has_places, Column("about", overflow="fold"), box=None)
+    for persona in personas:
         mark = " (default)" if persona is library.default else ""
-        place = persona.place_key or ""
-        row = (persona.id + mark, persona.name, persona.language, place, persona.card.creator_notes)
+        place = [persona.place_key or ""] * has_places
+        row = (persona.id + mark, persona.name, persona.language, *place, persona.card.creator_notes)
         table.add_row(*map(plain, row))
     console = _console()
     console.print(table)

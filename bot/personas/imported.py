@@ -6,11 +6,12 @@ Another process may import as well, so commands ask for a refresh; what did not 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 
 from bot.personas.library import PersonaLibrary
 from bot.personas.proposals import own_extension
 from bot.personas.shelf import Persona
-from bot.store.database import Database, Tx, read_once
+from bot.store.database import Database, DatabaseUnusable, Tx, read_once
 from bot.store.personas import Standing, read_cards, standings
 
 
@@ -26,8 +27,11 @@ class ImportedPersonas:
 
 
 def put_imported(library: PersonaLibrary, url: str) -> None:
-    """The same at once, for who has no open database. One that is not there yet, or is older, holds none."""
-    library.put_imported(read_once(url, _read, {}, {}))
+    """The same at once, for who has no open database. One that is not there yet, is older, or cannot be opened, which
+    others tell, holds none.
+    """
+    with suppress(DatabaseUnusable):
+        library.put_imported(read_once(url, _read, {}, {}))
 
 
 def _read(tx: Tx, known: Mapping[str, Persona]) -> Mapping[str, Persona]:

@@ -45,6 +45,10 @@ class ScanContext:
     persona_names: frozenset[str] = frozenset()
     persona_tags: frozenset[str] = frozenset()
     """Of who will answer, for entries that are for some personas alone."""
+    visiting: frozenset[str] = frozenset()
+    """Names of books that are not there in each turn, such as one of whoever asks: nothing of them stands in a prompt's
+    prefix, and they take what room the others leave.
+    """
     explains: bool = False
     """Whether every entry gets a verdict, also those that no text concerns: slower, and made for people."""
 
@@ -123,6 +127,8 @@ class ActiveEntry:
     role: LoreRole
     is_steady: bool
     """Whether it is there whatever is said, so that it may stand in a prompt's prefix."""
+    passing: tuple[str, ...]
+    """Macros of what passes that its text only names because it may stand in the prefix."""
     goes_first: bool
     """Whether it goes before all others where the prompt has no room (`@@ignore_on_max_context`)."""
 

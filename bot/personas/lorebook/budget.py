@@ -8,17 +8,19 @@ from bot.personas.lorebook.entry import Lorebook
 from bot.personas.lorebook.index import LoreItem
 from bot.personas.lorebook.placing import is_steady
 
-Rank = tuple[bool, bool, bool, int, int, int]
+Rank = tuple[bool, bool, bool, bool, int, int, int]
 
 
-def rank(item: LoreItem, is_sticky: bool) -> Rank:
-    """By which entries take their room, lowest first: what may go first of all comes last, what was there before and
-    what is always there come first; then the priority decides, or the order where there is none.
+def rank(item: LoreItem, *, is_sticky: bool, is_visiting: bool) -> Rank:
+    """By which entries take their room, lowest first: what may go first of all and what is only visiting come last;
+    what is always there comes first, or a prompt's prefix would change, and then what was there before; then the
+    priority decides, or the order where there is none.
     """
     entry = item.entry
     priority = entry.insertion_order if entry.priority is None else entry.priority
     can_wait = item.decorators.ignore_on_max_context
-    return can_wait, not is_sticky, not is_steady(item), -priority, -entry.insertion_order, item.order
+    steady = is_steady(item) and not is_visiting
+    return can_wait, is_visiting, not steady, not is_sticky, -priority, -entry.insertion_order, item.order
 
 
 class Budget:

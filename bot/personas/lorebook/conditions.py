@@ -26,6 +26,8 @@ class Look:
     place: int
     """Which of the books it is."""
     texts: Texts
+    is_visiting: bool = False
+    """Whether the book is not there in each turn."""
     round: int = 0
     """0 for messages, then the number of the round of recursion."""
     level: int = 0

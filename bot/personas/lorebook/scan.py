@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bot.personas.fields import MAX_WARNINGS, CardWarning
 from bot.personas.lorebook.activation import ACTIVE, Activation, ActiveEntry, ScanContext, Verdict, Why
-from bot.personas.lorebook.budget import Budget, rank
+from bot.personas.lorebook.budget import Budget, Rank, rank
 from bot.personas.lorebook.conditions import Look, judge, score
 from bot.personas.lorebook.groups import losers
 from bot.personas.lorebook.index import LoreIndex, LoreItem
@@ -14,7 +14,7 @@ from bot.personas.lorebook.patterns import Patience
 from bot.personas.lorebook.placing import PREFIX_SLOTS, is_steady, placing
 from bot.personas.lorebook.state import LoreRecord, LoreState
 from bot.personas.lorebook.texts import Text, Texts
-from bot.personas.macros import Where
+from bot.personas.macros import Where, passing_macros
 
 MAX_ROUNDS = 10
 """Rounds of recursion: how long a chain of entries that bring one another in may be. Ours to choose (P19)."""
@@ -77,6 +77,7 @@ class _Run:
             context=self._context,
             book=index.book,
             place=place,
+            is_visiting=index.name in self._context.visiting,
             texts=self.texts,
             round=self._round,
             level=self._level,
@@ -85,7 +86,12 @@ class _Run:
     def _ranked(self, chosen: _Chosen) -> _Chosen:
         """Those that their groups leave, the first to take its room first."""
         kept = self._without_losers(chosen)
-        return sorted(kept, key=lambda pair: rank(pair[0], pair[1].is_sticky(pair[0])))
+
+        def place(pair: tuple[LoreItem, Look]) -> Rank:
+            item, look = pair
+            return rank(item, is_sticky=look.is_sticky(item), is_visiting=look.is_visiting)
+
+        return sorted(kept, key=place)
 
     def _concerned(self, index: LoreIndex, look: Look, texts: Sequence[Text]) -> Iterator[LoreItem]:
         """The entries that must be looked at because of these texts, and at first those that need none."""
@@ -133,7 +139,7 @@ class _Run:
         if not is_sure and self._context.rng.random() * 100 >= entry.probability:
             self._note(item, Why.PROBABILITY, f"{entry.probability} %")
             return None
-        active = None if self._budget.is_used_up(item, look.book) else self._placed(item)
+        active = None if self._budget.is_used_up(item, look.book) else self._placed(item, look)
         if active is None or not self._budget.take(item, look.book, active.tokens):
             self._note(item, Why.BUDGET)
             return None
@@ -142,9 +148,9 @@ class _Run:
         silent = entry.prevent_recursion or not look.is_recursive
         return None if silent else self._context.expand(item.content, Where.SCAN)
 
-    def _placed(self, item: LoreItem) -> ActiveEntry:
+    def _placed(self, item: LoreItem, look: Look) -> ActiveEntry:
         slot, depth, from_oldest = placing(item)
-        steady = is_steady(item) and slot in PREFIX_SLOTS
+        steady = is_steady(item) and slot in PREFIX_SLOTS and not look.is_visiting
         content = self._context.expand(item.content, Where.PREFIX if steady else Where.TAIL).strip("\n")
         return ActiveEntry(
             ref=item.ref,
@@ -156,6 +162,7 @@ class _Run:
             from_oldest=from_oldest,
             role=item.decorators.role or item.entry.role,
             is_steady=steady,
+            passing=passing_macros(item.content) if steady else (),
             goes_first=item.decorators.ignore_on_max_context,
         )
 

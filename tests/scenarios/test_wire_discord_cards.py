@@ -30,7 +30,8 @@ async def test_a_card_from_the_menu_is_shown_confirmed_used_and_exported_as_it_c
     shown = await spot.slash(lab.alice, "persona import", file=("mira.png", card("Mira")))
     assert lab.told(shown).startswith("**Mira**, as I read it from mira.png (PNG):")
     assert lab.is_private(shown)
-    kept = await spot.slash(lab.alice, "persona import", yes=True)
+    (question,) = [answer for answer in (shown.response, *shown.followups) if answer and answer.content]
+    kept = await spot.click(lab.alice, question.message, "Yes")
     assert "**Mira** can speak now" in lab.told(kept)
     await spot.slash(lab.alice, "persona use", persona="Mira")
     await spot.ask(lab.bob, "who are you?")

@@ -1,4 +1,4 @@
-"""A deleted message takes along the gists that may tell of it, and no others; what is left tells a new one soon."""
+"""A message that is deleted or edited takes along the gists that may tell of it; what is left tells a new one soon."""
 
 from __future__ import annotations
 
@@ -194,6 +194,20 @@ async def test_D31_in_the_next_lull_a_gist_is_written_from_what_is_left(make_app
     asked = chat.model.summaries[-1]
     assert SECRET not in str(asked)
     assert "number 0" in asked.messages[1].text
+    await chat.say("and now?")
+    assert "They talked, without the secret." in system_text(chat.model.requests[-1])
+
+
+async def test_D31_a_gist_tells_no_longer_what_was_edited_and_a_preview_of_a_link_is_no_edit(make_app: MakeApp) -> None:
+    chat = await open_quiet(make_app)
+    await chat.say(SECRET, message_id="77", kind=InboundKind.EDIT)
+    await chat.say("hello")
+    assert "with the secret" in system_text(chat.model.requests[-1])
+    await chat.say("the cake is in the oven", message_id="77", kind=InboundKind.EDIT)
+    await chat.say("hello again")
+    assert "the secret" not in system_text(chat.model.requests[-1])
+    await sweep(chat, LATER)
+    assert "the cake is in the oven" in chat.model.summaries[-1].messages[1].text
     await chat.say("and now?")
     assert "They talked, without the secret." in system_text(chat.model.requests[-1])
 

@@ -1,4 +1,4 @@
-"""Writes a conversation's gist anew where the last one had to go, because a message that it may tell of was deleted.
+"""Writes a conversation's gist anew where the last one had to go: a message that it may tell of was deleted or edited.
 
 What fails changes nothing, and is tried again after a pause; items and the next compaction do without it.
 """

@@ -1,4 +1,4 @@
-"""What a deleted message takes from gists: those that may tell of it go, and what is left stands till one is rewritten.
+"""What a deleted or edited message takes from gists: those that may tell of it go, till one is written anew.
 
 A gist has no sources: it may tell of everything that was said until the call that made it had ended.
 """
@@ -84,8 +84,8 @@ _FOLDED = (
 
 
 def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
-    """A message is gone: with it goes every gist that may tell of it, and the newest one that cannot stands again. The
-    session waits for the idle sweep, which writes another from what is left.
+    """What a message said is said no longer: with it goes every gist that may tell of it, and the newest one that
+    cannot stands again. The session waits for the idle sweep, which writes another from what is left.
     """
     said = tx.execute(_SAID, {"message_id": message_id}).one()
     is_any = False

@@ -52,6 +52,7 @@ class Known:
 
 # Statements of the hot path are made once: building one costs more than running it.
 _INSERT = insert(messages)
+_TEXT = select(messages.c.text).where(messages.c.id == bindparam("message_id"))
 _KNOWN = select(
     messages.c.id,
     messages.c.addressed,
@@ -137,8 +138,9 @@ def edit(
     is_private = is_private or known.is_private
     if is_private and not known.is_waiting:
         forget_words(tx, known.id)
-        _tell_memory(tx, session, known.id, inbound, is_gone=True)
+        _tell_memory(tx, session, known.id, inbound)
         return
+    is_same = tx.execute(_TEXT, {"message_id": known.id}).scalar() == text
     words = len(inbound.text) if inbound.text.strip() else 0
     changed = {
         "text": text,
@@ -150,7 +152,8 @@ def edit(
     tx.execute(update(messages).where(messages.c.id == known.id).values(changed))
     if not inbound.attachments:
         forget_images(tx, known.id)
-    _tell_memory(tx, session, known.id, inbound, is_gone=False)
+    if not is_same:  # platforms send edits for a link's preview, too
+        _tell_memory(tx, session, known.id, inbound)
 
 
 def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -> None:
@@ -168,7 +171,7 @@ def delete(tx: Tx, session: SessionRow, inbound: Inbound, known: Known | None) -
     forget_images(tx, gone)
     if known is not None and known.is_private:
         forget_words(tx, gone)
-    _tell_memory(tx, session, gone, inbound, is_gone=True)
+    _tell_memory(tx, session, gone, inbound)
 
 
 def record_blank(
@@ -182,12 +185,11 @@ def record_blank(
     return message_id
 
 
-def _tell_memory(tx: Tx, session: SessionRow, message_id: int, inbound: Inbound, *, is_gone: bool) -> None:
+def _tell_memory(tx: Tx, session: SessionRow, message_id: int, inbound: Inbound) -> None:
     by = f"{inbound.kind.value}:{message_id}"
     conversations.raise_generations(tx, session.id)
     mark_stale(tx, message_id, by, inbound.sent_at)
-    if is_gone:
-        forget_gists(tx, message_id, by, inbound.sent_at)
+    forget_gists(tx, message_id, by, inbound.sent_at)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,96 @@
+"""What is kept of a delta that code made: what goes back to the messages that were folded and spares what is pinned."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Any
+
+import pytest
+
+from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, BadDelta, Ground, Line
+from bot.memory.items import Add, Category, Delta, FollowUpState, Item, ItemKind, NewItem, Retire
+from bot.memory.stand_in import borne_out
+
+DAY = date(2026, 11, 1)
+LINES = {
+    11: Line(message_id=11, author_key="fake:alice", day=DAY),
+    12: Line(message_id=12, author_key=None, day=DAY),
+}
+OLD = NewItem(kind=ItemKind.FACT, text="Alice: lives in Oslo", subject="fake:alice", subject_name="Alice")
+ITEMS = {
+    1: Item(id=71, new=OLD, tokens=5),
+    2: Item(
+        id=72, new=NewItem(kind=ItemKind.FACT, text="Alice: is Alice", subject="fake:alice", pinned=True), tokens=5
+    ),
+}
+GROUND = Ground(lines=dict(enumerate(LINES.values(), 1)), people={"fake:alice": "Alice"}, items=ITEMS)
+
+
+def new(
+    kind: ItemKind = ItemKind.FACT, text: str = "lives in Bergen", sources: tuple[int, ...] = (11,), **more: Any
+) -> Add:
+    replaces = more.pop("replaces", None)
+    if kind is ItemKind.FACT:
+        more.setdefault("subject", "fake:alice")
+    return Add(item=NewItem(kind=kind, text=text, sources=sources, **more), replaces=replaces)
+
+
+def kept(*adds: Add, retires: tuple[Retire, ...] = (), gist: str | None = "They talked.") -> Delta:
+    return borne_out(Delta(adds=adds, retires=retires, gist=gist), GROUND, LINES)
+
+
+def test_what_is_borne_out_is_completed_by_what_the_code_knows() -> None:
+    delta = kept(
+        new(replaces=71, subject_name="Mallory", sources=(11, 12), category=Category.PLACE, pinned=True),
+        new(ItemKind.EVENT, "sailed", sources=(12,)),
+        new(ItemKind.FOLLOW_UP, "mend the sail"),
+        new(ItemKind.CONSENSUS, "to sail", people=("fake:alice",)),
+    )
+    fact, event, follow_up, consensus = (add.item for add in delta.adds)
+    assert (fact.text, fact.subject_name, fact.sources, fact.pinned) == (
+        "Alice: lives in Bergen",
+        "Alice",
+        (11,),
+        False,
+    )
+    assert delta.adds[0].replaces == 71
+    assert (event.day, follow_up.state, consensus.people) == (DAY, FollowUpState.OPEN, ("fake:alice",))
+    assert delta.refused == ()
+
+
+@pytest.mark.parametrize(
+    ("add", "why"),
+    [
+        (new(sources=()), "cites no message"),
+        (new(sources=(99,)), "cites no message"),
+        (new(sources=(12,)), "no person said that"),
+        (new(ItemKind.CONSENSUS, sources=(12,)), "no person said that"),
+        (new(subject="fake:mallory"), "'fake:mallory' is nobody here"),
+        (new(ItemKind.CONSENSUS, people=("fake:mallory",)), "'fake:mallory' is nobody here"),
+        (new(subject=None), "about nobody"),
+        (new(text=" \n"), "it has 0 characters"),
+        (new(text="x" * (LONGEST_TEXT + 1)), f"{LONGEST_TEXT} at most"),
+        (new(replaces=72), "item 72 is pinned"),
+        (new(replaces=1), "no such item 1"),
+        (new(ItemKind.EVENT, replaces=71), "no such item 71"),
+    ],
+)
+def test_what_refers_to_anything_else_is_left_out_and_told(add: Add, why: str) -> None:
+    delta = kept(add)
+    assert delta.adds == ()
+    assert why in delta.refused[0]
+
+
+def test_items_are_retired_by_what_was_said_and_never_when_pinned() -> None:
+    said, unsaid, pinned = Retire(item=71, sources=(11,)), Retire(item=71), Retire(item=72, sources=(11,))
+    delta = kept(retires=(said, unsaid, pinned))
+    assert delta.retires == (said,)
+    assert [why.partition(":")[0] for why in delta.refused] == ["retire 71", "retire 72"]
+
+
+def test_a_gist_is_bounded_and_nothing_at_all_is_refused() -> None:
+    assert len(kept(gist="x" * 9_999).gist or "") == LONGEST_GIST
+    with pytest.raises(BadDelta, match="it holds nothing"):
+        kept(gist=" ")
+    with pytest.raises(BadDelta, match="no such item 5"):
+        kept(retires=(Retire(item=5, sources=(11,)),), gist=None)

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlmodel import SQLModel
 
 import bot.store.cast_tables
+import bot.store.lore_tables
 import bot.store.memory_tables
 import bot.store.metadata
 import bot.store.persona_tables
@@ -25,7 +26,7 @@ from bot.store.database import DatabaseUnusable, database_file, open_engine
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0010"
+HEAD = "0011"
 """The newest revision in `migrations/versions`; a test holds the two equal, so that a start need not load Alembic."""
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"

@@ -15,6 +15,7 @@ from bot.store.introductions import move_introduction
 from bot.store.memory_moves import move_memories, move_subject
 from bot.store.metadata import move_about, move_kept
 from bot.store.people import move_identity
+from bot.store.lorebooks import move_books
 from bot.store.personas import move_cards
 from bot.store.reminder_tables import move_author, move_reminders
 from bot.store.tables import Scope, conversations, messages, model_calls, namings, overrides, sessions
@@ -179,6 +180,7 @@ def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
     move_about(tx, old.place_key, new.place_key)
     move_author(tx, old.place_key, new.place_key)
     move_cards(tx, old.place_key, new.place_key)
+    move_books(tx, old.place_key, new.place_key)
     return moved
 
 

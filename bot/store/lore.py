@@ -1,0 +1,64 @@
+"""What lore goes by of a conversation, and what is remembered of it. Knows no book."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import bindparam, func, select
+from sqlalchemy.dialects.sqlite import insert
+
+from bot.store.database import Tx
+from bot.store.greetings import chosen_greeting
+from bot.store.lore_tables import lore_states
+from bot.store.tables import MessageKind, messages
+from bot.store.window import LIVE, SAID_OR_HEARD, SHOWN
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Talk:
+    """What lore goes by of a conversation: its messages up to a position, the persona's among them, what is remembered
+    as it was saved, and which greeting was chosen.
+    """
+
+    messages: int
+    replies: int
+    state: Any
+    greeting: int | None
+
+
+_COUNTS = select(
+    func.count(),
+    func.coalesce(func.sum(messages.c.kind == MessageKind.REPLY.value), 0),
+).where(
+    messages.c.session_id == bindparam("session_id"),
+    messages.c.position <= bindparam("up_to"),
+    messages.c.kind.in_((MessageKind.SAID.value, MessageKind.REPLY.value)),
+    messages.c.text != "",
+    LIVE,
+    SHOWN,
+    SAID_OR_HEARD,
+)
+_STATE = select(lore_states.c.state).where(lore_states.c.conversation_id == bindparam("conversation_id"))
+
+
+def read_talk(tx: Tx, session_id: int, conversation_id: int, up_to: int) -> Talk:
+    """How long a conversation is, and what it remembers of lore. Messages that moved into memory count as well."""
+    facts = {"session_id": session_id, "conversation_id": conversation_id, "up_to": up_to}
+    said, replies = tx.execute(_COUNTS, facts).one()
+    state = tx.execute(_STATE, {"conversation_id": conversation_id}).scalar()
+    return Talk(
+        messages=said,
+        replies=int(replies),
+        state=json.loads(state) if state else None,
+        greeting=chosen_greeting(tx, conversation_id),
+    )
+
+
+def save_state(tx: Tx, conversation_id: int, state: Mapping[str, Sequence[int]]) -> None:
+    """Keep what a conversation remembers once an answer is there."""
+    written = json.dumps(state)
+    put = insert(lore_states).values(conversation_id=conversation_id, state=written)
+    tx.execute(put.on_conflict_do_update(index_elements=["conversation_id"], set_={"state": written}))

@@ -50,8 +50,8 @@ CLOSING = "👋"
 """Said to the persona at the end of every chat, and answered so: the one line that stays verbatim."""
 SEED = 7
 """So that a run can be repeated."""
-PATIENCE_S = 1_800.0
-"""For one call of a small machine's model."""
+CORRECTION = "That cannot be used"
+"""How the request after a bad reply ends."""
 
 ROOM = make_channel("tearoom")
 
@@ -96,6 +96,11 @@ class Row:
     def is_valid(self) -> bool:
         """Whether a delta was accepted."""
         return self.result.outcome is Outcome.DONE
+
+    @property
+    def corrections(self) -> int:
+        """How many replies had to be corrected."""
+        return sum(request.messages[-1].text.startswith(CORRECTION) for request, _ in self.calls)
 
     @property
     def is_right(self) -> bool:
@@ -247,7 +252,7 @@ def _figures(name: str, rows: Sequence[Row]) -> dict[str, object]:
         "model": MODEL_FILES[name].title,
         "chats": len(rows),
         "valid": sum(row.is_valid for row in rows),
-        "valid_at_once": sum(row.is_valid and len(row.calls) == 1 for row in rows),
+        "valid_at_once": sum(row.is_valid and not row.corrections for row in rows),
         "right": sum(row.is_right for row in rows),
         "refused_operations": sum(len(row.refused) for row in rows),
         "seconds": round(sum(row.seconds for row in rows)),

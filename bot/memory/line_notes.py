@@ -120,7 +120,7 @@ def note_down(said: Mapping[str, str], questions: Questions, notes: Operations) 
             case "promise":
                 notes.open.append(_promise(line))
             case category:
-                text = spell_days(line.statement, line.day)[:LONGEST_TEXT]
+                text = f"{line.name}: {spell_days(line.statement, line.day)}"[:LONGEST_TEXT]
                 notes.facts.append({"who": line.author, "category": category, "text": text, "lines": [line.number]})
 
 

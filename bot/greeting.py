@@ -12,23 +12,63 @@ from zoneinfo import ZoneInfo
 
 from bot.chat import Adapter, ChannelRef, Outbound
 from bot.overrides import Resolver
+from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
 from bot.personas.macros import Moment, expand
-from bot.store import replies
+from bot.store import greetings, replies
 from bot.store.conversations import mark_greeted
 from bot.store.database import Database, Tx
 from bot.store.replies import NewReply, Settled
 from bot.store.sessions import SessionRow, load_overrides
 
 
-def greeting_of(persona: Persona | None, user: str, *, now: datetime, in_group: bool = False) -> str:
-    """What the persona says first, its macros expanded for the person who meets it; "" when it says nothing. Where
-    several people meet it, the card's first greeting for groups comes first. `now` is in the time zone of the place.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Greeting:
+    """One greeting of a card. Its number is the specification's: 0 is the first message, then come the alternates, and
+    behind them those for groups.
     """
-    if persona is None:
-        return ""
-    for_groups = persona.card.group_only_greetings[:1] if in_group else ()
-    text = (*for_groups, persona.card.first_message)[0]
+
+    number: int
+    text: str
+    """As the card has it."""
+
+
+def greetings_of(card: PersonaCard, *, in_group: bool) -> tuple[Greeting, ...]:
+    """The greetings that may begin a conversation, the one first that does so unless another was chosen: in a group,
+    the first of those for groups.
+    """
+    everywhere = (card.first_message, *card.alternate_greetings)
+    texts = [*enumerate(everywhere), *enumerate(card.group_only_greetings, len(everywhere))]
+    if in_group:
+        texts = texts[len(everywhere) :] + texts[: len(everywhere)]
+    else:
+        texts = texts[: len(everywhere)]
+    return tuple(Greeting(number=number, text=text) for number, text in texts if text.strip())
+
+
+def active_greeting(card: PersonaCard, chosen: int | None, *, in_group: bool) -> Greeting | None:
+    """The greeting that begins a conversation, where `chosen` is the number of the one that somebody chose. Without a
+    choice a card whose first message is empty greets nobody: its alternates are not meant to stand for it.
+    """
+    known = greetings_of(card, in_group=in_group)
+    wanted = next((greeting for greeting in known if greeting.number == chosen), None)
+    first = next(iter(known), None)
+    is_alternate = first is not None and 0 < first.number <= len(card.alternate_greetings)
+    return wanted or (None if is_alternate else first)
+
+
+def greeting_of(
+    persona: Persona | None, user: str, *, now: datetime, in_group: bool = False, chosen: int | None = None
+) -> str:
+    """What the persona says first, its macros expanded for the person who meets it; "" when it says nothing. `now` is
+    in the time zone of the place.
+    """
+    greeting = active_greeting(persona.card, chosen, in_group=in_group) if persona else None
+    return expand_greeting(persona, greeting.text, user, now=now) if persona and greeting else ""
+
+
+def expand_greeting(persona: Persona, text: str, user: str, *, now: datetime) -> str:
+    """A greeting as somebody reads it."""
     return expand(text, char=persona.name, user=user, moment=Moment(now=now), language=persona.language).strip()
 
 
@@ -48,6 +88,15 @@ class Greeter:
     now: Callable[[], datetime]
     count: Callable[[str], int]
 
+    async def choose_greeting(self, session: SessionRow, conversation_id: int, number: int) -> bool:
+        """Let a conversation begin with the greeting of this number. One that was said already is taken back, so that
+        `greet` says this one; false once somebody has spoken to the persona.
+        """
+        taken_back = await self.db.run(greetings.choose_greeting, conversation_id, number)
+        if taken_back:
+            await self.adapters[session.channel.platform].delete(session.channel, taken_back)
+        return taken_back is not None
+
     async def greet(
         self,
         session: SessionRow,
@@ -59,9 +108,13 @@ class Greeter:
         handle: object | None = None,
     ) -> bool:
         """Greet, unless this conversation has been greeted before or the card has no greeting; tells whether it did."""
-        now = await self.db.read(local_time, self.resolver, session.channel, self.now())
-        text = greeting_of(persona, user, now=now, in_group=not session.channel.is_dm)
-        if persona is None or not text:
+        if persona is None:
+            return False
+        now, chosen = await self.db.read(self._look_up, session, conversation_id)
+        in_group = not session.channel.is_dm
+        greeting = active_greeting(persona.card, chosen, in_group=in_group)
+        text = expand_greeting(persona, greeting.text, user, now=now) if greeting else ""
+        if greeting is None or not text:
             return False
         new = NewReply(
             session=session,
@@ -71,7 +124,7 @@ class Greeter:
             position=position,
             burst=(),
         )
-        reply_id = await self.db.run(_begin_once, new, self.now())
+        reply_id = await self.db.run(_begin_once, new, greeting.number, self.now())
         if reply_id is None:
             return False
         stream = await self.adapters[session.channel.platform].open_reply(session.channel, handle=handle)
@@ -81,7 +134,15 @@ class Greeter:
         )
         return True
 
+    def _look_up(self, tx: Tx, session: SessionRow, conversation_id: int) -> tuple[datetime, int | None]:
+        now = local_time(tx, self.resolver, session.channel, self.now())
+        return now, greetings.chosen_greeting(tx, conversation_id)
 
-def _begin_once(tx: Tx, new: NewReply, now: datetime) -> int | None:
+
+def _begin_once(tx: Tx, new: NewReply, number: int, now: datetime) -> int | None:
     """Note that the conversation is greeted together with the greeting's row: a crash leaves both or neither."""
-    return replies.begin_reply(tx, new, now) if mark_greeted(tx, new.conversation_id) else None
+    if not mark_greeted(tx, new.conversation_id):
+        return None
+    if number:
+        greetings.keep_greeting(tx, new.conversation_id, number)
+    return replies.begin_reply(tx, new, now)

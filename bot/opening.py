@@ -1,4 +1,4 @@
-"""Opens turns: reads what one needs from the store, and decides persona, model and budget. One read, no writes."""
+"""Opens turns: reads what one needs from the store, decides persona, model and budget, and brings lore. No writes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from bot.dispatch import TurnRequest
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
+from bot.lore import LoreReader
 from bot.memory.due import due_items
 from bot.memory.items import NO_MEMORY, Memory, Written
 from bot.overrides import Resolver, SessionSettings, Source
@@ -27,6 +28,7 @@ from bot.store import images, replies, sessions, window
 from bot.store.conversations import conversation_by_id, next_position
 from bot.store.database import Database, Tx
 from bot.store.images import ImageRow
+from bot.store.lorebooks import find_books
 from bot.store.memories import read_memory
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
@@ -78,13 +80,14 @@ class TurnOpener:
         models: ModelDirectory,
         catalogue: ModelCatalogue,
         tokens: ModelTokens,
+        lore: LoreReader,
         bot_name: str,
         now: Callable[[], datetime],
         count: Callable[[str], int],
     ) -> None:
         self._db, self._settings, self._resolver, self._library = db, settings, resolver, library
         self._count = lru_cache(MEMORIES_KEPT)(count)
-        self._models, self._catalogue, self._tokens = models, catalogue, tokens
+        self._models, self._catalogue, self._tokens, self._lore = models, catalogue, tokens, lore
         self._bot_name, self._now = bot_name, now
         self._cuts: dict[int, tuple[_Basis, Cuts]] = {}
         self._sent: dict[int, Sent] = {}
@@ -99,11 +102,13 @@ class TurnOpener:
 
     async def open(self, request: TurnRequest) -> Turn | None:
         """The turn for a request; `None` when its message has been answered, deleted or undone (R2)."""
-        return await self._db.read(self._open, request)
+        turn = await self._db.read(self._open, request)
+        return await self._lore.bring(turn) if turn else None
 
     async def preview(self, session_id: int, asker: Asker) -> Turn | None:
         """The turn as it would be if the asker said something now; nothing is answered by it (warming, figures)."""
-        return await self._db.read(self._preview, session_id, asker)
+        turn = await self._db.read(self._preview, session_id, asker)
+        return await self._lore.bring(turn) if turn else None
 
     def _preview(self, tx: Tx, session_id: int, asker: Asker) -> Turn | None:
         session = sessions.session_by_id(tx, session_id)
@@ -177,6 +182,7 @@ class TurnOpener:
             watermark=read.watermark,
             generation=read.generation,
             sent=self._sent.get(read.conversation_id),
+            books=find_books(tx, read.session.channel.place_key, asker.key),
             speaker=self._speaker(persona, read.session.channel.platform),
         )
 

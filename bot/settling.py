@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from bot.prompt.messages import ToolExchange
-from bot.store import closing, ledger, replies
+from bot.store import closing, ledger, lore, replies
 from bot.store.database import Tx
 from bot.store.ledger import CallRecord
 from bot.store.replies import NewReply, Settled, ToolRound
@@ -24,6 +24,7 @@ def new_reply(turn: Turn, kind: MessageKind) -> NewReply:
         position=turn.position,
         burst=turn.burst,
         kind=kind,
+        lore=turn.lore_state.dump() if turn.lore_state is not None else None,
     )
 
 
@@ -45,6 +46,8 @@ def store_settled(
     if reply_id is None:
         reply_id = replies.begin_reply(tx, new, now)
     replies.settle_reply(tx, reply_id, settled, now)
+    if new.lore is not None and settled.text:
+        lore.save_state(tx, new.conversation_id, new.lore)
     ledger.record_calls(tx, calls, now)
 
 

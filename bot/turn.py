@@ -12,10 +12,16 @@ from bot.llm.catalogue import ModelLimits
 from bot.memory.items import NO_MEMORY, Item, Written
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
+from bot.personas.lorebook.activation import Activation
+from bot.personas.lorebook.state import LoreState
 from bot.prompt.usage import PromptUsage
 from bot.store.images import ImageRow
+from bot.store.lorebooks import BookVersion
 from bot.store.sessions import SessionRow
 from bot.store.window import WindowRow
+
+
+NO_LORE = Activation()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -143,6 +149,12 @@ class Turn:
     """The conversation's last request; `None` where this process has sent none."""
     usage: PromptUsage | None = None
     """What the request fills that is being answered; known to tools."""
+    books: tuple[BookVersion, ...] = ()
+    """The lorebooks of the place and of who asks, as they stand."""
+    lore: Activation = NO_LORE
+    """What of all lorebooks joins in."""
+    lore_state: LoreState | None = None
+    """What the conversation remembers of lore once this is answered; `None` where that stays what it is."""
     speaker: Speaker | None = None
     """The face of a persona that is not the one this platform knows the bot by."""
 

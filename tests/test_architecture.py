@@ -27,7 +27,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.store",),
     ("bot.personas.library", "bot.memory.recall", "bot.memory.audience", "bot.turn", "bot.hooks"),
     ("bot.guard", "bot.hook_calls", "bot.outgoing"),
-    ("bot.personas.imported", "bot.gate", "bot.quota", "bot.reposts", "bot.prompt", "bot.greeting"),
+    ("bot.personas.imported", "bot.gate", "bot.quota", "bot.reposts", "bot.prompt", "bot.lore", "bot.greeting"),
     ("bot.tools",),
     ("bot.agent", "bot.memory", "bot.accounting", "bot.settling"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge"),

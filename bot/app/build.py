@@ -41,6 +41,7 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
+from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
 from bot.overrides import Resolver
@@ -161,6 +162,7 @@ def _build_core(
         counter=counter,
         library=library,
         imported=ImportedPersonas(db, library),
+        lore=LoreReader(db=db, count=counter.count, budget=settings.memory_token_budget),
         resolver=Resolver(settings, settings.profiles, granted_by(library)),
         platforms=Platforms(added.hooks),
         added=added,
@@ -214,6 +216,7 @@ def _build_opener(core: Core, models: Models) -> TurnOpener:
         models=models.directory,
         catalogue=models.catalogue,
         tokens=models.tokens,
+        lore=core.lore,
         bot_name=BOT_NAME,
         now=core.now,
         count=core.counter.count,
@@ -272,6 +275,7 @@ def _build_desk(
         resolver=core.resolver,
         library=core.library,
         imported=core.imported,
+        lore=core.lore,
         models=models.directory,
         catalogue=core.catalogue,
         dispatcher=dispatcher,

@@ -25,6 +25,7 @@ from bot.llm.model import Model
 from bot.llm.prices import Prices
 from bot.llm.quirks import LearnedQuirk
 from bot.locale import Catalogue
+from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
 from bot.overrides import Resolver
 from bot.personas.imported import ImportedPersonas
@@ -61,6 +62,7 @@ class Core:
     counter: TokenCounter
     library: PersonaLibrary
     imported: ImportedPersonas
+    lore: LoreReader
     resolver: Resolver
     platforms: Platforms
     added: Added

@@ -23,6 +23,7 @@ from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.llm.quirks import Quirk
 from bot.locale import Catalogue
+from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
 from bot.opening import model_in_force
 from bot.overrides import Resolver, SessionSettings
@@ -86,6 +87,7 @@ class Desk:
     resolver: Resolver
     library: PersonaLibrary
     imported: ImportedPersonas
+    lore: LoreReader
     models: ModelDirectory
     limits: Callable[[str], ModelLimits]
     catalogue: Catalogue

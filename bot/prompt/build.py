@@ -6,7 +6,7 @@ The history is only ever appended to, so that one request is a prefix of the nex
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -15,11 +15,11 @@ import structlog
 from bot.hooks import ModelInput
 from bot.llm.model import ModelError, ModelMessage, Role, ToolSpec
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS, SEPARATOR, Costs, Frame, Injected
-from bot.prompt.messages import ToolExchange, is_running, message_of, rows_of, thoughts_of, with_tail
+from bot.prompt.messages import LEAD, ToolExchange, is_running, message_of, rows_of, thoughts_of, with_late
 from bot.prompt.meter import log_counts
 from bot.prompt.prefix import sent_of
 from bot.prompt.pruning import Fitted, fit
-from bot.prompt.rewriting import Whole, as_made, rewritten, whole_of
+from bot.prompt.rewriting import Whole, as_made, joined, late_of, rewritten, whole_of
 from bot.prompt.sections import Hold, Section, Slot
 from bot.prompt.shortening import cap
 from bot.prompt.usage import PrefixBreak, PromptUsage, counted_parts, scaled
@@ -191,7 +191,8 @@ class PromptBuilder:
         fitted = _with_starter(turn, fit(turn, frame, self._count), self._starter_tokens(turn))
         texts = tuple(_as_they_go(basis, fitted))
         system, history, running = _written(turn, fitted, texts, exchanges, basis.verbatim)
-        tail = (text for section, text in texts if section.slot is Slot.TAIL)
+        late = late_of(texts)
+        late = replace(late, tail=SEPARATOR.join(filter(None, (late.tail, fitted.note))))
         stable = {section.name: text for section, text in texts if section.slot is Slot.STABLE}
         sent, prefix_break = sent_of(replace(turn, cuts=fitted.cuts), (*system, *history), basis.tools, stable)
         parts = self._parts(basis, fitted, texts)
@@ -200,7 +201,7 @@ class PromptBuilder:
         around = frame.firm + frame.examples + sum(section.tokens for section in frame.injected)
         log_counts(turn, fitted, frame, counted=counted, tools=basis.tool_tokens)
         return Prompt(
-            messages=(*system, *with_tail(history, SEPARATOR.join(filter(None, (*tail, fitted.note)))), *running),
+            messages=(*system, *with_late(history, late), *running),
             counted=counted,
             tokens=int(counted * factor),
             fixed=int(around * factor),
@@ -220,9 +221,9 @@ class PromptBuilder:
             tokens = self._cost(text)
             cost[section.hold] += tokens
             if section.hold is Hold.INJECTED:
-                is_volatile = section.slot is Slot.TAIL
+                is_volatile = section.slot is not Slot.STABLE
                 injected.append(Injected(name=section.name, text=text, tokens=tokens, is_volatile=is_volatile))
-        firm = cost[Hold.FIRM] + more + _markers(written)
+        firm = cost[Hold.FIRM] + more + self._markers(written)
         return Frame(
             firm=firm,
             examples=cost[Hold.EXAMPLE],
@@ -235,11 +236,16 @@ class PromptBuilder:
     def _parts(self, basis: Basis, fitted: Fitted, texts: Sequence[tuple[Section, str]]) -> dict[str, int]:
         """Tokens of each part as we count them."""
         parts = counted_parts((section.name, self._cost(text)) for section, text in texts)
-        parts["platform"] += _markers(basis.written) + (self._cost(fitted.note) if fitted.note else 0)
+        parts["platform"] += self._markers(basis.written) + (self._cost(fitted.note) if fitted.note else 0)
         parts["history"] += fitted.tokens - fitted.result_tokens
         parts["tool_results"] += fitted.result_tokens
         parts["tool_definitions"] += basis.tool_tokens
         return parts
+
+    def _markers(self, written: Iterable[tuple[Section, str]]) -> int:
+        """What it costs that sections stand in messages: something for each slot in use, and the words of a lead."""
+        slots = {section.slot for section, _ in written}
+        return MESSAGE_OVERHEAD_TOKENS * len(slots) + (self._count(LEAD) if Slot.LEAD in slots else 0)
 
     def _cost(self, text: str) -> int:
         return self._count(text) + self._count(SEPARATOR)
@@ -275,11 +281,6 @@ def _least(turn: Turn) -> int:
     return turn.history[-1].tokens + MESSAGE_OVERHEAD_TOKENS
 
 
-def _markers(written: Sequence[tuple[Section, str]]) -> int:
-    """What the messages cost that hold the sections: one for each slot in use."""
-    return MESSAGE_OVERHEAD_TOKENS * len({section.slot for section, _ in written})
-
-
 def _as_they_go(basis: Basis, fitted: Fitted) -> Iterator[tuple[Section, str]]:
     """The sections that go with the request, and what is left of their texts."""
     injected = {section.name: section.text for section in fitted.injected}
@@ -301,7 +302,7 @@ def _written(
     verbatim: Mapping[int, ModelMessage],
 ) -> tuple[_Messages, _Messages, _Messages]:
     """The system message where there is one, the history up to what is answered, and the turn's own tool rounds."""
-    stable = SEPARATOR.join(text for section, text in texts if section.slot is Slot.STABLE)
+    stable = joined(texts, Slot.STABLE)
     system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
     thoughts = thoughts_of(exchanges)
     rows = [row for unit in fitted.units for row in unit]

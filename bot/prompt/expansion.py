@@ -43,6 +43,8 @@ def expand_tail(text: str, turn: Turn) -> str:
 
 def expand_lore(text: str, where: Where, turn: Turn) -> str:
     """A lorebook's text for where it stands, or for the keys that may be in it."""
+    if "{{" not in text and "<" not in text:
+        return text
     if where is Where.PREFIX:
         return expand_prefix(text, turn)
     return _expanded(text, turn, user=turn.asker.name, where=where)
@@ -50,10 +52,9 @@ def expand_lore(text: str, where: Where, turn: Turn) -> str:
 
 def write_passing(turn: Turn) -> str | None:
     """A note on what the system message only names, because it passes: the time, the date, and so on."""
-    if turn.persona is None:
-        return None
-    card = turn.persona.card
-    used = passing_macros("\n".join(getattr(card, field) for field in PREFIX_FIELDS))
+    card = turn.persona.card if turn.persona else None
+    used = dict.fromkeys(passing_macros("\n".join(getattr(card, field) for field in PREFIX_FIELDS)) if card else ())
+    used |= dict.fromkeys(name for entry in turn.lore.entries for name in entry.passing)
     macros = {name_of_passing(name, language=language_of(turn)): name for name in used if name != "lastmessage"}
     told = (f"{words}: {expand_tail(f'{{{{{name}}}}}', turn)}" for words, name in macros.items())
     note = "; ".join(told)

@@ -1,4 +1,4 @@
-"""Writes the rows of a history as messages for a model, with the volatile tail at the last thing said. Pure."""
+"""Writes the rows of a history as messages for a model, with what is volatile around the last thing said. Pure."""
 
 from __future__ import annotations
 
@@ -91,14 +91,42 @@ def message_of(row: WindowRow, turn: Turn, images: Sequence[ImageRow], thoughts:
     )
 
 
-def with_tail(history: Sequence[ModelMessage], tail: str) -> Sequence[ModelMessage]:
-    """The history with the volatile text at its end. Many servers refuse a system message after the first, so it goes
+LEAD = """\
+[Notes for your next answer, said by nobody here:
+
+{text}
+
+That is all of the notes.]"""
+"""How it is told what stands before the last thing said. Without an end to it, it would be somebody's own words."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Late:
+    """What changes from turn to turn and is never stored."""
+
+    lead: str = ""
+    """What stands before the last thing said."""
+    tail: str = ""
+    """What stands behind it."""
+
+    def around(self, text: str) -> str:
+        """The text with both around it."""
+        lead = LEAD.format(text=self.lead) if self.lead else ""
+        return "\n\n".join(filter(None, (lead, text, self.tail)))
+
+    def __bool__(self) -> bool:
+        """Whether there is any."""
+        return bool(self.lead or self.tail)
+
+
+def with_late(history: Sequence[ModelMessage], late: Late) -> Sequence[ModelMessage]:
+    """The history with the volatile texts at its end. Many servers refuse a system message after the first, so they go
     into the last message of a person, or behind the persona's own as one of its own.
     """
-    if not tail:
+    if not late:
         return history
     if not history or history[-1].role is not Role.USER:
-        return [*history, ModelMessage(role=Role.USER, text=tail)]
+        return [*history, ModelMessage(role=Role.USER, text=late.around(""))]
     message = history[-1]
-    merged = ModelMessage(role=Role.USER, text=f"{message.text}\n\n{tail}", images=message.images)
+    merged = ModelMessage(role=Role.USER, text=late.around(message.text), images=message.images)
     return [*history[:-1], merged]

@@ -8,7 +8,8 @@ from bot.llm.model import ModelMessage, ToolSpec
 from bot.prompt.usage import PrefixBreak
 from bot.turn import Sent, Turn
 
-CARD_SECTIONS = ("persona", "examples")
+CARD_SECTIONS = ("persona", "character", "scenario", "examples")
+LORE_SECTIONS = ("lore_before", "lore_personality", "lore_after", "lore_examples")
 SETTING_SECTIONS = ("rules", "platform")
 MEMORY_SECTIONS = ("memory",)
 
@@ -67,6 +68,7 @@ _REASONS: tuple[tuple[PrefixBreak, Callable[[Sent, Sent], bool]], ...] = (
     (PrefixBreak.MEMORY, lambda before, sent: _differs(before, sent, MEMORY_SECTIONS)),
     (PrefixBreak.PRUNING, lambda before, sent: before.cuts != sent.cuts),
     (PrefixBreak.CARD, lambda before, sent: _differs(before, sent, CARD_SECTIONS)),
+    (PrefixBreak.LORE, lambda before, sent: _differs(before, sent, LORE_SECTIONS)),
     (PrefixBreak.OVERRIDE, lambda before, sent: _differs(before, sent, SETTING_SECTIONS)),
     (PrefixBreak.SECTION, lambda before, sent: before.sections != sent.sections),
 )

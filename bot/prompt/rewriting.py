@@ -12,7 +12,7 @@ from itertools import takewhile
 
 from bot.llm.model import ModelMessage, Role
 from bot.prompt.draft import SEPARATOR
-from bot.prompt.messages import ToolExchange, message_of, rows_of, thoughts_of, with_tail
+from bot.prompt.messages import Late, ToolExchange, message_of, rows_of, thoughts_of, with_late
 from bot.prompt.pictures import IMAGE_TOKENS
 from bot.prompt.sections import Section, Slot
 from bot.prompt.shortening import Count
@@ -37,7 +37,7 @@ class Whole:
     """Up to what is answered."""
     running: tuple[tuple[WindowRow, ModelMessage], ...]
     """The turn's own tool rounds."""
-    tail: str
+    late: Late
 
     @property
     def messages(self) -> tuple[ModelMessage, ...]:
@@ -47,8 +47,8 @@ class Whole:
 
     @property
     def asked(self) -> Sequence[ModelMessage]:
-        """The history with the volatile tail."""
-        return with_tail([message for _, message in self.history], self.tail)
+        """The history with what is volatile."""
+        return with_late([message for _, message in self.history], self.late)
 
 
 def whole_of(turn: Turn, written: Written, exchanges: Sequence[ToolExchange], count: Count) -> Whole:
@@ -57,10 +57,17 @@ def whole_of(turn: Turn, written: Written, exchanges: Sequence[ToolExchange], co
     starter = (turn.starter,) if turn.starter and turn.starter not in turn.history else ()
     rows = ((*starter, *turn.history), rows_of(turn, exchanges, count))
     history, running = (tuple((row, message_of(row, turn, turn.images, thoughts)) for row in some) for some in rows)
-    system, tail = (
-        SEPARATOR.join(text for section, text in written if section.slot is slot) for slot in (Slot.STABLE, Slot.TAIL)
-    )
-    return Whole(system=system, history=history, running=running, tail=tail)
+    return Whole(system=joined(written, Slot.STABLE), history=history, running=running, late=late_of(written))
+
+
+def joined(written: Iterable[tuple[Section, str]], slot: Slot) -> str:
+    """What the sections of a slot say."""
+    return SEPARATOR.join(text for section, text in written if section.slot is slot)
+
+
+def late_of(written: Sequence[tuple[Section, str]]) -> Late:
+    """What they say around the last thing said."""
+    return Late(lead=joined(written, Slot.LEAD), tail=joined(written, Slot.TAIL))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -77,7 +84,7 @@ def rewritten(whole: Whole, written: Written, turn: Turn, wanted: Iterable[Model
     messages = list(wanted)
     system = [*takewhile(lambda message: message.role is Role.SYSTEM, messages)]
     stable = SEPARATOR.join(message.text for message in system)
-    has_tail = bool(whole.tail) and whole.asked[-1] in messages
+    has_late = bool(whole.late) and whole.asked[-1] in messages
     made: dict[int, ModelMessage] = {}
     rows = [*_rows(whole, messages[len(system) :], turn, made, count)]
     positions = [*_positions(rows)]
@@ -85,7 +92,7 @@ def rewritten(whole: Whole, written: Written, turn: Turn, wanted: Iterable[Model
     placed = tuple(replace(row, position=at) for row, at in zip(rows, positions, strict=True))
     first = min(asked, default=positions[-1] if positions else 0)
     return Rewritten(
-        written=(*_stable(whole, written, stable), *(pair for pair in written if has_tail and not _is_stable(pair))),
+        written=(*_stable(whole, written, stable), *(pair for pair in written if has_late and not _is_stable(pair))),
         turn=replace(
             turn,
             history=placed,
@@ -123,12 +130,12 @@ def _rows(
     known: defaultdict[ModelMessage, deque[WindowRow]] = defaultdict(deque)
     for row, message in (*whole.history, *whole.running):
         known[message].append(row)
-    if whole.history and whole.tail and whole.history[-1][1].role is Role.USER:
+    if whole.history and whole.late and whole.history[-1][1].role is Role.USER:
         known[whole.asked[-1]].append(whole.history[-1][0])
     for message in messages:
         if known[message]:
             yield known[message].popleft()
-        elif not (whole.tail and message.text == whole.tail):  # where nobody has asked, it stands by itself
+        elif not (whole.late and message.text == whole.late.around("")):  # where nobody has asked, it stands by itself
             row = _made(message, turn, count)
             made[row.id] = message
             yield row

@@ -1,7 +1,7 @@
 """The pieces of a prompt that are not history, from stable to volatile. What a newcomer edits to change prompt text.
 
 A section is `async def section(turn) -> str | None`. STABLE ones make the system message, which must not change from
-turn to turn or the provider's prefix cache is lost; TAIL ones stand after the history and are never stored.
+turn to turn or the provider's prefix cache is lost; LEAD and TAIL ones stand around the last thing said and are never stored.
 """
 
 from __future__ import annotations
@@ -15,6 +15,17 @@ from bot.prompt.due import write_due
 from bot.prompt.elapsed import write_gap
 from bot.prompt.expansion import expand_prefix, expand_tail, write_passing
 from bot.prompt.lines import is_own_reply
+from bot.prompt.lore import (
+    depth_note_section,
+    last_note_section,
+    lore_after_section,
+    lore_before_section,
+    lore_examples_section,
+    lore_last_section,
+    lore_near_section,
+    lore_personality_section,
+    lore_section,
+)
 from bot.store.tables import MessageKind
 from bot.turn import Turn
 
@@ -42,7 +53,10 @@ class Slot(StrEnum):
     """Where a section stands."""
 
     STABLE = "stable"
+    LEAD = "lead"
+    """Before the last thing said."""
     TAIL = "tail"
+    """Behind it."""
 
 
 class Hold(StrEnum):
@@ -71,13 +85,26 @@ class Section:
 
 
 async def card_section(turn: Turn) -> str | None:
-    """Who the persona is, in the order that cards are written for."""
+    """How the card opens: with its name and what it says about the answers."""
     if turn.persona is None:
         return None
-    card = turn.persona.card
-    pieces = (card.system_prompt, card.description, card.personality, card.scenario)
-    text = "\n\n".join(piece for piece in (f"You are {turn.persona_name}.", *pieces) if piece)
-    return expand_prefix(text, turn)
+    return _pieces(turn, f"You are {turn.persona_name}.", turn.persona.card.system_prompt)
+
+
+async def character_section(turn: Turn) -> str | None:
+    """Who the persona is."""
+    if turn.persona is None:
+        return None
+    return _pieces(turn, turn.persona.card.description, turn.persona.card.personality)
+
+
+async def scenario_section(turn: Turn) -> str | None:
+    """Where the persona is."""
+    return _pieces(turn, turn.persona.card.scenario) if turn.persona else None
+
+
+def _pieces(turn: Turn, *pieces: str) -> str | None:
+    return expand_prefix("\n\n".join(filter(None, pieces)), turn) or None
 
 
 async def examples_section(turn: Turn) -> str | None:
@@ -139,13 +166,24 @@ async def continue_section(turn: Turn) -> str | None:
 
 SECTIONS: tuple[Section, ...] = (
     Section(name="persona", slot=Slot.STABLE, build=card_section),
+    Section(name="lore_before", slot=Slot.STABLE, build=lore_before_section),
+    Section(name="character", slot=Slot.STABLE, build=character_section),
+    Section(name="lore_personality", slot=Slot.STABLE, build=lore_personality_section),
+    Section(name="scenario", slot=Slot.STABLE, build=scenario_section),
+    Section(name="lore_after", slot=Slot.STABLE, build=lore_after_section),
     Section(name="examples", slot=Slot.STABLE, build=examples_section, hold=Hold.EXAMPLE),
+    Section(name="lore_examples", slot=Slot.STABLE, build=lore_examples_section),
     Section(name="rules", slot=Slot.STABLE, build=rules_section),
     Section(name="platform", slot=Slot.STABLE, build=input_convention_section),
     Section(name="memory", slot=Slot.STABLE, build=memory_section),
+    Section(name="lore", slot=Slot.LEAD, build=lore_section, hold=Hold.INJECTED),
+    Section(name="depth_note", slot=Slot.LEAD, build=depth_note_section),
+    Section(name="lore_near", slot=Slot.LEAD, build=lore_near_section, hold=Hold.INJECTED),
+    Section(name="lore_last", slot=Slot.TAIL, build=lore_last_section, hold=Hold.INJECTED),
     Section(name="elapsed", slot=Slot.TAIL, build=elapsed_section),
     Section(name="passing", slot=Slot.TAIL, build=passing_section),
     Section(name="due", slot=Slot.TAIL, build=due_section),
+    Section(name="last_note", slot=Slot.TAIL, build=last_note_section),
     Section(name="post_history", slot=Slot.TAIL, build=post_history_section),
     Section(name="continue", slot=Slot.TAIL, build=continue_section),
 )

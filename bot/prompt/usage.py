@@ -34,14 +34,16 @@ PARTS = (
     "reserve",
 )
 """The parts that every usage has, in the order they are told in; other sections follow by their names. `system` are the
-rules of operator and place, `persona` is the card with its examples and last word, `platform` the input convention,
-`reserve` the room for the answer.
+rules of operator and place, `persona` is the card with its examples, notes and last word, `lore` what of lorebooks
+joined in, `platform` the input convention, `reserve` the room for the answer.
 """
 
 PART_OF_SECTION: Mapping[str, str] = {
     "rules": "system",
-    "examples": "persona",
-    "post_history": "persona",
+    **dict.fromkeys(("character", "scenario", "examples", "depth_note", "last_note", "post_history"), "persona"),
+    **dict.fromkeys(
+        ("lore_before", "lore_personality", "lore_after", "lore_examples", "lore_near", "lore_last"), "lore"
+    ),
 }
 """Which part a section counts to; every other section is a part of its own name."""
 
@@ -55,6 +57,8 @@ class PrefixBreak(StrEnum):
     EDIT = "edit"
     """A message in the window was edited, deleted, erased, undone or is answered anew."""
     CARD = "card"
+    LORE = "lore"
+    """An entry that is always there came, went or changed."""
     OVERRIDE = "override"
     """Another model, another setting."""
     TOOLS = "tools"

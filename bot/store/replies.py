@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -47,6 +48,8 @@ class NewReply:
     burst: tuple[int, ...]
     kind: MessageKind = MessageKind.REPLY
     """NOTICE when the burst is answered by telling of a failure, which no prompt may read."""
+    lore: Mapping[str, Sequence[int]] | None = None
+    """What the conversation remembers of lore once this is said, where that changes."""
 
 
 # Statements of the hot path are made once: building one costs more than running it.

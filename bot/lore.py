@@ -1,0 +1,195 @@
+"""Finds the lore of a turn: looks through its talk for the keys of the card's book, the place's, and the asker's own.
+
+Knows no prompt: what is found goes with the turn. Books are made ready once, and both that and scanning go on in threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from bot.personas.lorebook import (
+    CARD_ENTRIES,
+    PLACE_ENTRIES,
+    Activation,
+    LoreIndex,
+    LoreState,
+    ScanContext,
+    read_book,
+    scan,
+)
+from bot.personas.lorebook.index import LoreItem
+from bot.personas.macros import Where
+from bot.prompt.expansion import expand_lore
+from bot.store import lore, lorebooks
+from bot.store.database import Database
+from bot.store.lore import Talk
+from bot.store.lorebooks import BookKey, BookKind, BookVersion
+from bot.store.tables import MessageKind
+from bot.store.window import WindowRow
+from bot.turn import Turn
+
+CARD, PLACE, MINE = "card", "place", "mine"
+"""Names of the books; states of conversations refer to entries by them."""
+NAME_OF: Mapping[BookKind, str] = {BookKind.PLACE: PLACE, BookKind.PERSON: MINE}
+
+LORE_SHARE = 0.25
+"""Of a prompt's budget, what lore may take where that is less than `MEMORY_TOKEN_BUDGET`: SillyTavern's share."""
+
+SCANNED_MESSAGES = 100
+"""The newest ones; no book that looks further back has been seen."""
+
+KEPT_ENTRIES = 25_000
+"""Entries of books that are kept ready, the latest used: 20,000 take some 30 MB."""
+
+NOTHING_COUNTED = Talk(messages=0, replies=0, state=None, greeting=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A book that is ready, as it stood at `stamp`."""
+
+    stamp: object
+    index: LoreIndex
+    counts: bool
+    """Whether some entry goes by more than what is said: by how much was said, by what was there before."""
+
+
+class LoreReader:
+    """Brings lore to turns. `budget` are the tokens that lore may take (`MEMORY_TOKEN_BUDGET`)."""
+
+    def __init__(self, *, db: Database, count: Callable[[str], int], budget: int) -> None:
+        self._db, self._count, self._budget = db, count, budget
+        self._ready: OrderedDict[tuple[str, str], _Ready] = OrderedDict()
+        self._making = asyncio.Lock()  # one book at a time, since each takes much memory while it is made
+
+    async def bring(self, turn: Turn) -> Turn:
+        """The turn with the entries that join in; as it is where there are no books."""
+        ready = await self._books_of(turn)
+        if not ready:
+            return turn
+        talk, before = await self._talk(turn, ready)
+        found = await asyncio.to_thread(scan, _indexes(ready), _said(turn), self._context(turn, talk, before))
+        return replace(turn, lore=found, lore_state=found.state if found.state != before else None)
+
+    async def test(self, turn: Turn, text: str) -> Activation:
+        """What would join in if the asker said this and nothing had been said before."""
+        ready = await self._books_of(turn)
+        talk, before = await self._talk(turn, ready)
+        said = [f"{turn.asker.name}: {text}"]
+        return await asyncio.to_thread(scan, _indexes(ready), said, self._context(turn, talk, before))
+
+    async def indexes(self, turn: Turn) -> Mapping[str, LoreIndex]:
+        """The books of a turn by their names."""
+        return {made.index.name: made.index for made in await self._books_of(turn)}
+
+    async def _books_of(self, turn: Turn) -> list[_Ready]:
+        books = [await self._card_book(turn)] if turn.persona and turn.persona.card.character_book else []
+        return books + [await self._kept_book(version) for version in turn.books]
+
+    async def _card_book(self, turn: Turn) -> _Ready:
+        assert turn.persona is not None
+        card = turn.persona.card
+
+        async def load() -> _Ready:
+            return await asyncio.to_thread(_make, card.character_book, CARD, card, CARD_ENTRIES)
+
+        return await self._made_ready((CARD, turn.persona.id), card, load)
+
+    async def _kept_book(self, version: BookVersion) -> _Ready:
+        name, key = NAME_OF[version.key.kind], version.key
+
+        async def load() -> _Ready:
+            kept = await self._db.read(lorebooks.read_book, key)
+            data = {**kept.settings, "entries": kept.entries} if kept else {"entries": []}
+            stamp = kept.version if kept else version.version
+            return await asyncio.to_thread(_make, data, name, stamp, PLACE_ENTRIES)
+
+        return await self._made_ready((name, key.owner), version.version, load)
+
+    async def _made_ready(self, key: tuple[str, str], stamp: object, load: Callable[[], Awaitable[_Ready]]) -> _Ready:
+        if (found := self._as_of(key, stamp)) is not None:
+            return found
+        async with self._making:
+            if (found := self._as_of(key, stamp)) is not None:
+                return found
+            self._ready.pop(key, None)  # the old one need not be there beside the new one
+            made = self._ready[key] = await load()
+        while len(self._ready) > 1 and sum(len(kept.index.items) for kept in self._ready.values()) > KEPT_ENTRIES:
+            self._ready.popitem(last=False)
+        return made
+
+    def _as_of(self, key: tuple[str, str], stamp: object) -> _Ready | None:
+        found = self._ready.get(key)
+        if found is None or not (found.stamp is stamp or found.stamp == stamp):
+            return None
+        self._ready.move_to_end(key)
+        return found
+
+    async def _talk(self, turn: Turn, ready: Sequence[_Ready]) -> tuple[Talk, LoreState]:
+        """How far the conversation is, where a book goes by it."""
+        if not any(made.counts for made in ready):
+            return NOTHING_COUNTED, LoreState()
+        talk = await self._db.read(lore.read_talk, turn.session.id, turn.conversation_id, turn.position)
+        return talk, LoreState.load(talk.state)
+
+    def _context(self, turn: Turn, talk: Talk, before: LoreState) -> ScanContext:
+        def expand(text: str, where: Where) -> str:
+            return expand_lore(text, where, turn)
+
+        card = turn.persona.card if turn.persona else None
+        return ScanContext(
+            message_count=talk.messages,
+            assistant_count=talk.replies,
+            rng=Random(f"{turn.conversation_id}:{turn.position}"),  # noqa: S311 - no secret; /retry draws the same
+            count=self._count,
+            state=before,
+            budget=min(self._budget, int(turn.budget * LORE_SHARE)),
+            expand=expand,
+            greeting=_greeting(turn, talk),
+            is_full=bool(turn.cuts.whole_from),
+            persona_names=frozenset((card.name, card.spoken_name) if card else ()),
+            persona_tags=frozenset(card.tags if card else ()),
+            # In a prompt's beginning it would change with the speaker.
+            visiting=frozenset((MINE,)) if turn.is_group else frozenset(),
+        )
+
+
+def _greeting(turn: Turn, talk: Talk) -> int | None:
+    """Which greeting the conversation began with; the first one unless another was chosen."""
+    return talk.greeting if talk.greeting is not None or not turn.is_greeted else 0
+
+
+def book_key(name: str, place_key: str, person_key: str) -> BookKey:
+    """The key of the place's book, or of the person's own."""
+    return BookKey(BookKind.PLACE, place_key) if name == PLACE else BookKey(BookKind.PERSON, person_key)
+
+
+def _make(data: object, name: str, stamp: object, max_entries: int) -> _Ready:
+    index = LoreIndex(read_book(data, max_entries=max_entries)[0], name=name)
+    return _Ready(stamp, index, any(map(_counts, index.items)))
+
+
+def _counts(item: LoreItem) -> bool:
+    entry, wishes = item.entry, item.decorators
+    by_number = (wishes.activate_only_after, wishes.activate_only_every, wishes.is_greeting)
+    by_past = wishes.keep_activate_after_match or wishes.dont_activate_after_match
+    waits = entry.delay or entry.sticky or entry.cooldown
+    return bool(waits or by_past) or any(number is not None for number in by_number)
+
+
+def _indexes(ready: Sequence[_Ready]) -> list[LoreIndex]:
+    return [made.index for made in ready]
+
+
+def _said(turn: Turn) -> list[str]:
+    """The newest messages, each behind its speaker's name."""
+    rows = [row for row in turn.history if row.kind is not MessageKind.TOOL][-SCANNED_MESSAGES:]
+    return [_line(row) for row in rows]
+
+
+def _line(row: WindowRow) -> str:
+    return f"{row.author_name}: {row.text}"

@@ -38,11 +38,8 @@ def greetings_of(card: PersonaCard, *, in_group: bool) -> tuple[Greeting, ...]:
     the first of those for groups.
     """
     everywhere = (card.first_message, *card.alternate_greetings)
-    texts = [*enumerate(everywhere), *enumerate(card.group_only_greetings, len(everywhere))]
-    if in_group:
-        texts = texts[len(everywhere) :] + texts[: len(everywhere)]
-    else:
-        texts = texts[: len(everywhere)]
+    for_groups = enumerate(card.group_only_greetings if in_group else (), len(everywhere))
+    texts = (*for_groups, *enumerate(everywhere))
     return tuple(Greeting(number=number, text=text) for number, text in texts if text.strip())
 
 

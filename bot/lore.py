@@ -1,6 +1,6 @@
 """Finds the lore of a turn: looks through its talk for the keys of the card's book, the place's, and the asker's own.
 
-Knows no prompt: what is found goes with the turn. Books are made ready once, and both that and scanning go on in threads.
+Knows no prompt: what is found goes with the turn. Books are made ready once; that and scanning go on in threads.
 """
 
 from __future__ import annotations

@@ -20,7 +20,6 @@ from bot.store.lorebooks import BookVersion
 from bot.store.sessions import SessionRow
 from bot.store.window import WindowRow
 
-
 NO_LORE = Activation()
 
 

@@ -1,7 +1,7 @@
 """The pieces of a prompt that are not history, from stable to volatile. What a newcomer edits to change prompt text.
 
 A section is `async def section(turn) -> str | None`. STABLE ones make the system message, which must not change from
-turn to turn or the provider's prefix cache is lost; LEAD and TAIL ones stand around the last thing said and are never stored.
+turn to turn or the provider's prefix cache is lost; LEAD and TAIL ones stand around the last thing said, never stored.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -118,11 +118,18 @@ class TurnRequest:
     locale: str | None = None
     author_is_bot: bool = False
     raises: int | None = None
+    persona_id: str | None = None
+    """Who of a cast is to answer; `None` = whoever has the session when the turn opens."""
+    follows: int | None = None
+    """The reply of another persona that is answered, by its id."""
+    cascade: int = 0
+    """How many such answers led to this one."""
     channel: ChannelRef | None = None
     """Where somebody waits; `None` after a restart, when nobody is told that there will be no answer."""
 
 
-RunTurn = Callable[[TurnRequest, TurnControl], Coroutine[Any, Any, None]]
+RunTurn = Callable[[TurnRequest, TurnControl], Coroutine[Any, Any, Sequence[TurnRequest]]]
+"""Runs a turn and returns the ones that follow from it."""
 TurnAway = Callable[[TurnRequest], Coroutine[Any, Any, None]]
 """Takes back whatever told somebody that an answer is coming."""
 
@@ -136,7 +143,7 @@ class _Slot:
     restart_with: TurnRequest | None = None
     replaced: list[TurnRequest] = field(default_factory=list)
     """Whose turns gave way to a restart. It answers them too, as a rule; not so when its own message is deleted."""
-    turn: asyncio.Task[None] | None = None
+    turn: asyncio.Task[Sequence[TurnRequest]] | None = None
     waiting: deque[TurnRequest] = field(default_factory=deque)
 
 
@@ -180,7 +187,8 @@ class Dispatcher:
             and slot.request.message_id is not None
             and slot.request.reply_handle is None  # a command whose caller waits for this very turn
             and request.message_id is not None
-            and not slot.waiting
+            and all(waiting.author_key == request.author_key for waiting in slot.waiting)
+            and slot.request.persona_id == request.persona_id
             and not slot.control.has_shown
             and slot.restarts < MAX_RESTARTS
             and (self._clock() - slot.started) * 1000 < burst_ms
@@ -193,6 +201,8 @@ class Dispatcher:
                 # A turn that fails is logged by its task; whoever waits is answered all the same.
                 slot.turn = self._tasks.spawn("turn", self._run_turn(slot.request, slot.control))
                 await asyncio.wait({slot.turn})
+                if not slot.turn.cancelled() and slot.turn.exception() is None:
+                    slot.waiting.extend(slot.turn.result())
                 if slot.restart_with is not None:
                     slot.replaced.append(slot.request)
                     slot.request, slot.restart_with = slot.restart_with, None

@@ -126,20 +126,33 @@ def is_called(inbound: Inbound, settings: PlaceSettings, names: Iterable[str]) -
 
 
 def is_spoken_to(text: str, names: Iterable[str]) -> bool:
-    """Whether one of the names occurs as a word of its own, in its own capital letters or in nothing but those: many a
-    name is a word as well, which "that tune sounds familiar" has in it. At the beginning and set apart by a mark, it
-    is a call in any letters.
+    """Whether one of the names occurs in a text as a call."""
+    return first_call(text, names) is not None
+
+
+def first_call(text: str, names: Iterable[str]) -> int | None:
+    """Where one of the names first occurs as a word of its own, in its own capital letters or in nothing but those:
+    many a name is a word as well, which "that tune sounds familiar" has in it. At the beginning and set apart by a
+    mark, it is a call in any letters.
     """
     plain, known = _plain(text), [name for name in map(_plain, names) if name]
-    if any(_occurs(form, plain) for name in known for form in (name, name.upper())):
-        return True
-    return any(_begins_with(name.casefold(), plain.casefold()) for name in known)
+    if any(_begins_with(name.casefold(), plain.casefold()) for name in known):
+        return 0
+    return _first(plain, (form for name in known for form in (name, name.upper())))
 
 
 def has_word(text: str, words: Iterable[str]) -> bool:
     """Whether one of the words occurs as one, in any letters."""
-    folded = _plain(text).casefold()
-    return any(_occurs(word.casefold(), folded) for word in map(_plain, words) if word)
+    return first_word(text, words) is not None
+
+
+def first_word(text: str, words: Iterable[str]) -> int | None:
+    """Where one of the words first occurs as one, in any letters."""
+    return _first(_plain(text).casefold(), (word.casefold() for word in map(_plain, words) if word))
+
+
+def _first(text: str, words: Iterable[str]) -> int | None:
+    return min((at for word in words if (at := _position(word, text)) >= 0), default=None)
 
 
 def _plain(text: str) -> str:
@@ -151,17 +164,17 @@ def _begins_with(name: str, text: str) -> bool:
     return text.startswith(name) and (not after or after[0] in ",:;!?、")  # NFKC has made full-width marks narrow
 
 
-def _occurs(word: str, text: str) -> bool:
-    """Scripts that are written without spaces have no borders between words: a word in one matches anywhere, and their
-    characters may stand right beside any word.
+def _position(word: str, text: str) -> int:
+    """Where a word occurs, or -1. Scripts that are written without spaces have no borders between words: a word in one
+    matches anywhere, and their characters may stand right beside any word.
     """
     start = text.find(word)
     while start >= 0:
         end = start + len(word)
         if not (_is_one_word(text[start - 1 : start], word[0]) or _is_one_word(word[-1], text[end : end + 1])):
-            return True
+            break
         start = text.find(word, start + 1)
-    return False
+    return start
 
 
 def _is_one_word(left: str, right: str) -> bool:

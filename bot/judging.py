@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
+from bot.cast import Cast, whom_it_calls
 from bot.chat import Inbound, InboundKind, speaks_to_us
 from bot.commands.command import Command, Desk
 from bot.commands.help import HELP, START
 from bot.commands.parse import Parsed, find_spec, near_commands
 from bot.gate import LoopGuard, should_answer
-from bot.opening import persona_for
 from bot.overrides import SessionSettings
 from bot.quota import Admission
 from bot.store.tables import MessageKind
@@ -35,6 +36,8 @@ class Verdict:
     command: CommandLine | None = None
     notice: str | None = None
     """A catalogue message that tells why nothing will happen."""
+    callees: tuple[str, ...] = ()
+    """Who of a cast is to answer, in this order; empty where one persona speaks alone."""
     near: str = ""
     """The fact of that name in the notice: what may have been meant."""
 
@@ -69,8 +72,12 @@ class Judge:
     loop_guard: LoopGuard
     rng: random.Random
 
-    def judge(self, inbound: Inbound, settings: SessionSettings, *, is_private: bool) -> Verdict:
-        """What becomes of a message, command or button that is heard for the first time."""
+    def judge(
+        self, inbound: Inbound, settings: SessionSettings, cast: Cast, *, spoken_to: str | None, is_private: bool
+    ) -> Verdict:
+        """What becomes of a message, command or button that is heard for the first time. `spoken_to` is the persona
+        whose message it replies to.
+        """
         if inbound.is_starter:
             return Verdict()
         line = self.command_line(inbound)
@@ -81,18 +88,33 @@ class Judge:
         if is_text_command(inbound) and speaks_to_us(inbound) and inbound.text[1:2].isalpha():
             return self._unknown_command(inbound)  # in a group, one that names nobody may be another bot's (T17)
         self.loop_guard.hears(inbound)
-        persona = persona_for(self.desk.library.at(inbound.channel.place_key), settings.values.persona)
-        names = (persona.name, persona.card.name) if persona else ()
-        is_called = should_answer(inbound, settings.values, names, self.rng, is_private=is_private)
+        main = cast.member(cast.main_id)
+        is_called = should_answer(
+            inbound, settings.values, main.names if main else (), self.rng, is_private=is_private
+        ) or (cast.is_several and bool(cast.named(inbound.text)))
         if not is_called or not self.loop_guard.allows(inbound):
             return Verdict()
         match self.desk.admit(inbound.author.key, settings):
             case Admission.ADMITTED:
-                return Verdict(addressed=True)
+                callees = self._callees(inbound, settings, cast, spoken_to=spoken_to, is_private=is_private)
+                return Verdict(addressed=True, callees=callees)
             case Admission.NOTICE:
                 return Verdict(notice="quota-exceeded")
             case Admission.SILENT:
                 return Verdict()
+
+    def _callees(
+        self, inbound: Inbound, settings: SessionSettings, cast: Cast, *, spoken_to: str | None, is_private: bool
+    ) -> tuple[str, ...]:
+        """Whose answers there will be; each after the first counts against the limit, too."""
+        if not cast.is_several:
+            return ()
+        first, *more = whom_it_calls(
+            cast, inbound, settings.values, self.rng, spoken_to=spoken_to, by_chance=not is_private
+        )
+        admit = self.desk.admit
+        admitted = takewhile(lambda _: admit(inbound.author.key, settings) is Admission.ADMITTED, more)
+        return (first, *admitted)
 
     def _unknown_command(self, inbound: Inbound) -> Verdict:
         specs = [command.spec for command in self.desk.commands()]

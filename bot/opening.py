@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from bot.chat import Speaker
+from bot.cast import Cast, read_cast
+from bot.chat import LoadPicture, Speaker
 from bot.dispatch import TurnRequest
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.catalogue import ModelLimits
@@ -18,18 +19,21 @@ from bot.memory.due import due_items
 from bot.memory.items import NO_MEMORY, Memory, Written
 from bot.overrides import Resolver, SessionSettings, Source
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, Shelf
+from bot.personas.mood import Value, mood_fields, mood_of
 from bot.prompt.build import Prompt
 from bot.prompt.memory import write_memory
 from bot.prompt.pictures import choose_images
 from bot.prompt.shortening import cap
 from bot.prompt.tokens import ModelTokens
 from bot.settings import PlaceSettings, Settings, memory_cap, output_reserve, prompt_budget
+from bot.store import cast as calling
 from bot.store import images, replies, sessions, window
-from bot.store.conversations import conversation_by_id, next_position
+from bot.store.conversations import conversation_by_id, next_position, open_conversation
 from bot.store.database import Database, Tx
 from bot.store.images import ImageRow
 from bot.store.lorebooks import find_books
 from bot.store.memories import read_memory
+from bot.store.moods import read_mood
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
@@ -48,6 +52,9 @@ IMAGE_REACH = 500
 
 MEMORIES_KEPT = 256
 """Written memories whose count is remembered: one comes again with every turn until something is folded into it."""
+
+PictureOf = Callable[[Persona], LoadPicture | None]
+"""How the picture of a persona is had, if it has one."""
 
 _Basis = tuple[str, int, int, int]
 """Model, budget, HISTORY_LIMIT and watermark. What was left out for one basis may have room in another."""
@@ -84,11 +91,12 @@ class TurnOpener:
         bot_name: str,
         now: Callable[[], datetime],
         count: Callable[[str], int],
+        picture_of: PictureOf = lambda _: None,
     ) -> None:
         self._db, self._settings, self._resolver, self._library = db, settings, resolver, library
         self._count = lru_cache(MEMORIES_KEPT)(count)
         self._models, self._catalogue, self._tokens, self._lore = models, catalogue, tokens, lore
-        self._bot_name, self._now = bot_name, now
+        self._bot_name, self._now, self._picture_of = bot_name, now, picture_of
         self._cuts: dict[int, tuple[_Basis, Cuts]] = {}
         self._sent: dict[int, Sent] = {}
 
@@ -118,22 +126,23 @@ class TurnOpener:
 
     def _open(self, tx: Tx, request: TurnRequest) -> Turn | None:
         session = sessions.session_for(tx, request.session_id, request.message_id)
-        if session is None or session.conversation_id is None:
+        conversation_id = self._conversation_for(tx, session, request.persona_id) if session else None
+        if session is None or conversation_id is None:
             return None
         if request.raises is not None:
-            return self._raising(tx, session, session.conversation_id, request.raises)
-        if request.message_id is None:
-            reply = replies.last_reply(tx, session.conversation_id)
-            if reply is None or reply.kind is not MessageKind.REPLY:
-                return None
-            read = self._read(tx, session, session.conversation_id, (), reply.position)
-        else:
-            burst = window.read_burst(tx, session.id, request.message_id)
-            if not burst:
-                return None
-            read = self._read(tx, session, session.conversation_id, burst, burst[-1])
+            return self._raising(tx, session, conversation_id, request.raises)
+        found = _burst_and_position(tx, session, conversation_id, request)
+        if found is None:
+            return None
+        read = self._read(tx, session, conversation_id, *found, persona_id=request.persona_id)
         asker = Asker(key=request.author_key, name="", locale=request.locale, is_bot=request.author_is_bot)
-        return self._turn(tx, read, asker, continues=request.message_id is None)
+        return self._turn(tx, read, asker, continues=request.message_id is None and request.follows is None)
+
+    def _conversation_for(self, tx: Tx, session: SessionRow, persona_id: str | None) -> int | None:
+        """Where a persona of a cast answers: in its own conversation, unless all share one."""
+        if persona_id is None or self._settings_of(tx, session).values.persona_switch == "shared":
+            return session.conversation_id
+        return open_conversation(tx, session.id, persona_id) or session.conversation_id
 
     def _raising(self, tx: Tx, session: SessionRow, conversation_id: int, item_id: int) -> Turn | None:
         """The turn that speaks first about a follow-up, after all that was said; `None` once it is done."""
@@ -145,7 +154,7 @@ class TurnOpener:
         return replace(self._turn(tx, read, owner), raises=item)
 
     def _turn(self, tx: Tx, read: _Read, asker: Asker, *, continues: bool = False) -> Turn:
-        persona = self._library.get(read.persona_id)
+        persona, cast = self._library.get(read.persona_id), self._cast(read)
         model = model_in_force(self._models, read.settings).name
         limits = self._catalogue.limits(model)
         size = window_of(limits, read.settings.values)
@@ -183,12 +192,26 @@ class TurnOpener:
             generation=read.generation,
             sent=self._sent.get(read.conversation_id),
             books=find_books(tx, read.session.channel.place_key, asker.key),
-            speaker=self._speaker(persona, read.session.channel.platform),
+            mood=_mood(tx, persona, read.conversation_id),
+            speaker=self._speaker(persona, read.session.channel.platform, is_one_of_several=cast.is_several),
+            peers=cast.peers_of(read.persona_id) if cast.is_several else (),
         )
 
-    def _speaker(self, persona: Persona | None, platform: str) -> Speaker | None:
+    def _cast(self, read: _Read) -> Cast:
+        shelf = self._library.at(read.session.channel.place_key)
+        return read_cast(shelf, read.settings.values, persona_id_for(shelf, read.settings.values.persona))
+
+    def _speaker(self, persona: Persona | None, platform: str, *, is_one_of_several: bool) -> Speaker | None:
         own = persona_id_for(self._library, self._resolver.resolve(platform, ()).values.persona)
-        return Speaker(persona_id=persona.id, name=persona.name) if persona and persona.id != own else None
+        if persona is None or (persona.id == own and not is_one_of_several):
+            return None
+        return Speaker(
+            persona_id=persona.id,
+            name=persona.name,
+            has_own_face=persona.id != own,
+            is_one_of_several=is_one_of_several,
+            picture=self._picture_of(persona),
+        )
 
     def _written(self, memory: Memory, window_size: int) -> Written:
         if memory.is_empty:
@@ -208,13 +231,25 @@ class TurnOpener:
         first = read.burst[0] if read.burst else read.position
         return cuts if made_for == basis and cuts.whole_from <= first else Cuts()
 
-    def _read(self, tx: Tx, session: SessionRow, conversation_id: int, burst: tuple[int, ...], position: int) -> _Read:
+    def _settings_of(self, tx: Tx, session: SessionRow) -> SessionSettings:
+        return self._resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
+
+    def _read(
+        self,
+        tx: Tx,
+        session: SessionRow,
+        conversation_id: int,
+        burst: tuple[int, ...],
+        position: int,
+        *,
+        persona_id: str | None = None,
+    ) -> _Read:
         conversation = conversation_by_id(tx, conversation_id)
         return _Read(
             session=session,
-            settings=self._resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel)),
+            settings=self._settings_of(tx, session),
             conversation_id=conversation_id,
-            persona_id=conversation.persona_id,
+            persona_id=persona_id or conversation.persona_id,
             is_greeted=conversation.is_greeted,
             watermark=conversation.watermark,
             generation=conversation.generation,
@@ -222,6 +257,23 @@ class TurnOpener:
             position=position,
             memory=read_memory(tx, conversation_id, with_sources=False),
         )
+
+
+def _burst_and_position(
+    tx: Tx, session: SessionRow, conversation_id: int, request: TurnRequest
+) -> tuple[tuple[int, ...], int] | None:
+    """What a turn answers and where it stands; `None` where there is nothing to answer any more."""
+    if request.follows is not None and request.persona_id is not None:
+        position = replies.position_to_follow(tx, request.follows, request.persona_id)
+        return ((), position) if position is not None else None
+    if request.message_id is None:
+        reply = replies.last_reply(tx, conversation_id)
+        return ((), reply.position) if reply is not None and reply.kind is MessageKind.REPLY else None
+    if request.persona_id is None:
+        burst = window.read_burst(tx, session.id, request.message_id)
+    else:
+        burst = calling.read_called_burst(tx, session.id, request.message_id, request.persona_id)
+    return (burst, burst[-1]) if burst else None
 
 
 def _history(tx: Tx, read: _Read, cuts: Cuts, starter: WindowRow | None, *, room: int) -> list[WindowRow]:
@@ -241,6 +293,11 @@ def _history(tx: Tx, read: _Read, cuts: Cuts, starter: WindowRow | None, *, room
     if starter is None or starter.id in (rows[0].id if rows else None, *read.burst):
         return rows
     return [row for row in rows if row.id != starter.id]
+
+
+def _mood(tx: Tx, persona: Persona | None, conversation_id: int) -> Mapping[str, Value]:
+    fields = mood_fields(persona.card) if persona else ()
+    return mood_of(fields, read_mood(tx, conversation_id)) if fields else {}
 
 
 def _images(tx: Tx, history: Sequence[WindowRow], burst: Sequence[int], cuts: Cuts) -> tuple[ImageRow, ...]:

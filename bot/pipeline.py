@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 
@@ -182,7 +182,9 @@ class Pipeline:
             author_is_bot=inbound.author.is_bot and heard.author_key == inbound.author.key,
             channel=inbound.channel,
         )
-        self.dispatcher.request_turn(request, burst_ms=heard.settings.values.burst_ms)
+        for persona_id in heard.verdict.callees or (None,):
+            called = replace(request, persona_id=persona_id)
+            self.dispatcher.request_turn(called, burst_ms=heard.settings.values.burst_ms)
 
     def _locale(self, heard: Heard, inbound: Inbound) -> str:
         chosen = heard.settings.values.language

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from bot.cast import Cast, read_cast
 from bot.chat import AttachmentKind, ChannelRef, Inbound, InboundKind
 from bot.commands.command import Desk
 from bot.heard import heard_text
@@ -19,6 +20,7 @@ from bot.news import News, NewsDesk
 from bot.opening import persona_id_for
 from bot.overrides import SessionSettings
 from bot.reposts import RecentReposts
+from bot.store import cast as calling
 from bot.store import conversations, messages, sessions
 from bot.store.database import Tx
 from bot.store.messages import Known, NewMessage
@@ -65,11 +67,13 @@ class Recorder:
         """The session of a channel, its conversation and persona, and the position of what comes next."""
         session = sessions.open_session(tx, channel, now)
         settings = self.desk.resolver.resolve(channel.platform, sessions.load_overrides(tx, channel))
-        persona_id = persona_id_for(self.desk.library.at(channel.place_key), settings.values.persona)
-        conversation_id = conversations.ensure_conversation(
-            tx, session, persona_id, now, settings.values.persona_switch
-        )
-        return session, conversation_id, persona_id, conversations.next_position(tx)
+        cast = self._cast(channel, settings)
+        conversation_id = _listen(tx, session, cast, settings, now)
+        return session, conversation_id, cast.main_id, conversations.next_position(tx)
+
+    def _cast(self, channel: ChannelRef, settings: SessionSettings) -> Cast:
+        shelf = self.desk.library.at(channel.place_key)
+        return read_cast(shelf, settings.values, persona_id_for(shelf, settings.values.persona))
 
     async def count_ahead(self, inbound: Inbound) -> dict[str, int]:
         """Tokens of a long text, such as a file: counted while the database waits, it would hold up everybody."""
@@ -89,20 +93,20 @@ class Recorder:
             return None
         inbound = without_private_files(tx, session.id, inbound)
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
-        persona_id = persona_id_for(self.desk.library.at(inbound.channel.place_key), settings.values.persona)
-        conversation_id = conversations.ensure_conversation(
-            tx, session, persona_id, now, settings.values.persona_switch
-        )
+        cast = self._cast(inbound.channel, settings)
+        conversation_id = _listen(tx, session, cast, settings, now)
         original = self.reposts.find_original(tx, session, inbound)
-        verdict = self._judge(inbound, original, settings, is_private=is_private)
+        spoken_to = _spoken_to(tx, session, inbound) if cast.is_several else None
+        verdict = self._judge(inbound, original, settings, cast, spoken_to=spoken_to, is_private=is_private)
         introduction = None
         if verdict.is_contact and not inbound.author.is_bot:
             user = inbound.author.name
-            introduction = self.introducer.begin(tx, session, conversation_id, persona_id, user=user)
+            introduction = self.introducer.begin(tx, session, conversation_id, cast.main_id, user=user)
         is_overheard = original is None and not verdict.addressed
         new = self._new_message(inbound, verdict, counted, is_overheard=is_overheard, is_private=is_private)
         if original is None:
             message_id = messages.record(tx, session, inbound, new, now)
+            calling.call(tx, message_id, verdict.callees)
         else:
             message_id = self.reposts.record(tx, session, inbound, original, new, now)
         if inbound.kind is InboundKind.EDIT:
@@ -110,7 +114,7 @@ class Recorder:
         return Heard(
             session=session,
             conversation_id=conversation_id,
-            persona_id=persona_id,
+            persona_id=cast.main_id,
             settings=settings,
             verdict=verdict,
             message_id=message_id,
@@ -121,12 +125,19 @@ class Recorder:
         )
 
     def _judge(
-        self, inbound: Inbound, original: Original | None, settings: SessionSettings, *, is_private: bool
+        self,
+        inbound: Inbound,
+        original: Original | None,
+        settings: SessionSettings,
+        cast: Cast,
+        *,
+        spoken_to: str | None,
+        is_private: bool,
     ) -> Verdict:
         if original is not None:
             return Verdict(addressed=original.is_waiting)
         if inbound.kind is not InboundKind.EDIT:
-            return self.judge.judge(inbound, settings, is_private=is_private)
+            return self.judge.judge(inbound, settings, cast, spoken_to=spoken_to, is_private=is_private)
         is_command = self.judge.command_line(replace(inbound, kind=InboundKind.MESSAGE)) is not None
         return Verdict(kind=MessageKind.COMMAND if is_command else MessageKind.SAID)  # T12, D31: it is not answered
 
@@ -164,6 +175,19 @@ class Recorder:
         known = messages.find(tx, session, inbound.message_id)
         if known is None or not self.reposts.is_replaced(tx, session, known, inbound):
             messages.delete(tx, session, inbound, known)
+
+
+def _listen(tx: Tx, session: SessionRow, cast: Cast, settings: SessionSettings, now: datetime) -> int:
+    """Let the cast's conversations listen, and no other; returns the main persona's."""
+    switch = settings.values.persona_switch
+    conversation_id = conversations.ensure_conversation(tx, session, cast.main_id, now, switch)
+    conversations.listen_together(tx, session, cast.ids, now, switch)
+    return conversation_id
+
+
+def _spoken_to(tx: Tx, session: SessionRow, inbound: Inbound) -> str | None:
+    is_to_us = inbound.reply_to is not None and inbound.reply_to.is_mine
+    return calling.speaker_of(tx, session.id, inbound.reply_to.message_id) if inbound.reply_to and is_to_us else None
 
 
 def _has_picture(inbound: Inbound) -> bool:

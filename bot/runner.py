@@ -6,7 +6,7 @@ The steps of DESIGN 4.8 to 4.13. Knows no platform beyond `bot.chat.Adapter`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -15,6 +15,7 @@ import structlog
 
 from bot.accounting import call_records
 from bot.agent import Agent, Answer
+from bot.cascade import follow
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
 from bot.cut import stopped, unfinished
 from bot.dispatch import Interrupted, Interruption, TurnControl, TurnRequest
@@ -56,6 +57,8 @@ class _Progress:
     kind: MessageKind = MessageKind.REPLY
     begun: asyncio.Task[int] | None = None
     is_retry: bool = False
+    following: tuple[TurnRequest, ...] = ()
+    """Turns of other personas that the answer calls."""
     was_folded: bool = False
     """Whether old messages were to move into memory before the answer."""
 
@@ -95,25 +98,28 @@ class TurnRunner:
     count: Callable[[str], int]
     meter: Meter = field(default_factory=Meter)
 
-    async def run(self, request: TurnRequest, control: TurnControl) -> None:
-        """Answer one burst, or tell that it cannot be answered; where nothing is to be answered, say nothing."""
+    async def run(self, request: TurnRequest, control: TurnControl) -> Sequence[TurnRequest]:
+        """Answer one burst, or tell that it cannot be answered; where nothing is to be answered, say nothing. Returns
+        the turns of other personas that follow from the answer.
+        """
         try:
             turn = await self._open_turn(request)
             if turn is None:
                 await self.turn_away(request)
-                return
+                return ()
             progress = _Progress(turn, request, control)
             stream = await self._open_reply(progress, request)
         except Exception as error:
             log.error("turn.not_opened", session=request.session_id, exc_info=error)
             await self.hooks.on_error(Origin.TURN, request.channel, error)
             await self._tell_unopened(request)
-            return
+            return ()
         try:
             await self._carry_out(progress, stream)
         except asyncio.CancelledError:
             await self._take_back_unseen(progress, stream)
             raise
+        return progress.following
 
     async def _carry_out(self, progress: _Progress, stream: ReplyStream) -> None:
         turn = progress.turn
@@ -274,7 +280,7 @@ class TurnRunner:
         if not progress.is_begun:
             progress.kind = MessageKind.NOTICE
         parts: tuple[SentPart, ...] = ()
-        if progress.turn.asker.is_bot or progress.turn.raises is not None:
+        if progress.turn.asker.is_bot or progress.turn.raises is not None or progress.request.follows is not None:
             await stream.discard()  # nobody waits for it, and in answer to a bot it could keep two talking (D07)
         else:
             parts = await stream.fail(Outbound(text=self._text(f"model-{kind}", progress.turn)))
@@ -299,6 +305,8 @@ class TurnRunner:
         new = new_reply(progress.turn, progress.kind)
         reply_id = await progress.reply_id()
         await self.db.run(store_settled, reply_id, new, settled, progress.take_calls(), self.now())
+        if text and not cut and reply_id is not None:
+            progress.following = follow(progress.turn, progress.request, reply_id, text)
         if text:
             await self.hooks.after_turn(progress.turn, Answered(text=text, is_cut=cut, parts=parts))
 

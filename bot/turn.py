@@ -14,6 +14,7 @@ from bot.overrides import SessionSettings
 from bot.personas.library import Persona
 from bot.personas.lorebook.activation import Activation
 from bot.personas.lorebook.state import LoreState
+from bot.personas.mood import Value
 from bot.prompt.usage import PromptUsage
 from bot.store.images import ImageRow
 from bot.store.lorebooks import BookVersion
@@ -31,6 +32,20 @@ class Asker:
     name: str
     locale: str | None = None
     is_bot: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Peer:
+    """Another persona that speaks in the same place, as the others know it."""
+
+    persona_id: str
+    name: str
+    profile: str
+    """One line about it; "" where its card tells nothing."""
+    names: tuple[str, ...] = ()
+    """What calls it by itself."""
+    words: tuple[str, ...] = ()
+    """What calls it besides, in this place."""
 
 
 class CutForm(StrEnum):
@@ -154,8 +169,12 @@ class Turn:
     """What of all lorebooks joins in."""
     lore_state: LoreState | None = None
     """What the conversation remembers of lore once this is answered; `None` where that stays what it is."""
+    mood: Mapping[str, Value] = field(default_factory=dict)
+    """How the persona feels, by its card's schema; nothing for most."""
     speaker: Speaker | None = None
-    """The face of a persona that is not the one this platform knows the bot by."""
+    """Whose face people see, where it is not just the one this platform knows the bot by."""
+    peers: tuple[Peer, ...] = ()
+    """The other personas that speak here."""
 
     @property
     def is_group(self) -> bool:

@@ -29,10 +29,11 @@ async def test_the_running_turn_is_known_and_without_burst_time_it_is_never_rest
     begun, gate = asyncio.Event(), asyncio.Event()
     answered: list[int | None] = []
 
-    async def run_turn(request: TurnRequest, control: TurnControl) -> None:
+    async def run_turn(request: TurnRequest, control: TurnControl) -> tuple[()]:
         begun.set()
         await gate.wait()
         answered.append(request.message_id)
+        return ()
 
     dispatcher = Dispatcher(run_turn, never, tasks, clock=lambda: 0.0)
     first, second = (TurnRequest(session_id=1, author_key="a", message_id=number) for number in (1, 2))
@@ -67,7 +68,7 @@ class Turns:
         self.closing.set()
         self.dispatcher = Dispatcher(self._run, self._turn_away, self.tasks, clock=lambda: self.now)
 
-    async def _run(self, request: TurnRequest, control: TurnControl) -> None:
+    async def _run(self, request: TurnRequest, control: TurnControl) -> tuple[()]:
         self.begun.append(request.message_id)
         self.changed.set()
         try:
@@ -76,6 +77,7 @@ class Turns:
         except Interrupted as interrupted:
             await self.closing.wait()
             self.ended.append(f"{request.message_id} {interrupted.why}")
+        return ()
 
     async def _turn_away(self, request: TurnRequest) -> None:
         await asyncio.sleep(0)
@@ -236,10 +238,11 @@ async def test_there_is_nothing_to_interrupt_where_nothing_runs(turns: Turns) ->
 async def test_a_turn_that_fails_is_logged_and_the_next_one_runs(tasks: Tasks) -> None:
     answered: list[int | None] = []
 
-    async def run_turn(request: TurnRequest, control: TurnControl) -> None:
+    async def run_turn(request: TurnRequest, control: TurnControl) -> tuple[()]:
         if request.message_id == 1:
             raise RuntimeError("broken")
         answered.append(request.message_id)
+        return ()
 
     dispatcher = Dispatcher(run_turn, never, tasks, clock=lambda: 0.0)
     with capture_logs() as logs:
@@ -287,11 +290,12 @@ async def test_S13_a_fragment_at_the_last_moment_does_not_hold_the_process_up(tu
 async def test_whoever_has_read_an_answer_finds_it_stored(tasks: Tasks) -> None:
     begun, shown, stored = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
-    async def run(_request: TurnRequest, control: TurnControl) -> None:
+    async def run(_request: TurnRequest, control: TurnControl) -> tuple[()]:
         begun.set()
         await shown.wait()
         control.is_settling = True
         await stored.wait()
+        return ()
 
     dispatcher = Dispatcher(run, never, tasks, lambda: 0.0)
     dispatcher.request_turn(TurnRequest(session_id=1, author_key="x:1", message_id=1), burst_ms=0)

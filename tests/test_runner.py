@@ -96,7 +96,7 @@ async def execute(app: App, *statements: str) -> None:
     await app.core.db.run(run)
 
 
-BREAK = "ALTER TABLE listening RENAME TO gone"
+BREAK = "ALTER TABLE memory_item RENAME TO gone"
 """Turns cannot be opened then, while messages are heard."""
 
 
@@ -106,7 +106,7 @@ async def test_a_turn_that_cannot_be_opened_is_told_to_whoever_asked(make_app: M
     await chat.say("hello", channel=channel)
     await execute(chat.app, BREAK)
     assert await chat.say("and now?", channel=channel) == [chat.app.core.catalogue.text(FAILED, "en")]
-    await execute(chat.app, "ALTER TABLE gone RENAME TO listening")
+    await execute(chat.app, "ALTER TABLE gone RENAME TO memory_item")
     assert await chat.say("and now?", channel=channel) == ["ok"]
 
 

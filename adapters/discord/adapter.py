@@ -115,7 +115,8 @@ class DiscordAdapter:
         """Begin an answer: shows the typing sign, sends nothing yet. A speaker has its own face in a server, if that
         is wanted, but in the answer to a command its name alone, and in a private chat none.
         """
-        face = Face(self._faces, channel, speaker) if speaker and self._options.faces and not channel.is_dm else None
+        wears_face = speaker is not None and speaker.has_own_face and self._options.faces and not channel.is_dm
+        face = Face(self._faces, channel, speaker) if speaker and wears_face else None
         transport = DiscordTransport(
             self._connection.logged_in,
             channel,

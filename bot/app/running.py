@@ -228,6 +228,7 @@ def _request_for(row: messages.Unanswered) -> TurnRequest:
         reply_to=row.platform_message_id,
         locale=row.author_locale,
         author_is_bot=row.author_is_bot,
+        persona_id=row.persona_id,
     )
 
 

@@ -31,6 +31,7 @@ from bot.chat.messages import (
 from bot.chat.replies import (
     BeforeSend,
     Button,
+    LoadPicture,
     Outbound,
     OutFile,
     PartShown,
@@ -59,6 +60,7 @@ __all__ = [
     "Finding",
     "Inbound",
     "InboundKind",
+    "LoadPicture",
     "OptionKind",
     "OptionSpec",
     "OutFile",

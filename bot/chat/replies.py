@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
@@ -87,9 +87,18 @@ it. The last message of a final text is not told; `finish` returns it.
 """
 
 
+LoadPicture = Callable[[], Awaitable[bytes | None]]
+"""Loads a persona's picture as a square PNG of 128 pixels; `None` when it cannot be had."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Speaker:
-    """The face of a persona, where the platform lets a message have another than the bot's own."""
+    """Who speaks, for people to see as far as the platform lets a message show it."""
 
     persona_id: str
     name: str
+    has_own_face: bool = True
+    """Whether it is another one than the platform knows the bot by."""
+    is_one_of_several: bool = False
+    """Whether others speak in the same place, so that people must be told who does."""
+    picture: LoadPicture | None = field(default=None, compare=False, repr=False)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from bot.cast import read_cast
 from bot.chat import ChannelRef, OptionKind, OptionSpec
 from bot.commands.command import Call, Desk
 from bot.commands.keys import demand_sound
@@ -101,6 +102,8 @@ def _make(tx: Tx, changes: Changes, reach: Reach, call: Call, desk: Desk) -> InF
     persona_id = persona_id_for(desk.library.at(channel.place_key), settings.values.persona)
     switch = settings.values.persona_switch
     conversation_id = conversations.ensure_conversation(tx, session, persona_id, call.now, switch)
+    cast = read_cast(desk.library.at(channel.place_key), settings.values, persona_id)
+    conversations.listen_together(tx, session, cast.ids, call.now, switch)
     is_fresh = replies.last_reply(tx, conversation_id) is None
     return InForce(session=session, settings=settings, conversation_id=conversation_id, is_fresh=is_fresh)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from bot.cast import read_cast
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.commands.memory_state import count_line, count_messages, memory_lines
@@ -23,8 +24,8 @@ from bot.turn import Asker
 
 
 async def reset(call: Call, desk: Desk) -> None:
-    """`/reset`: the persona's next conversation; the old one is kept, with what a running turn has shown."""
-    conversation_id = await desk.db.run(_open_next, call)
+    """`/reset`: each persona's next conversation; the old one is kept, with what a running turn has shown."""
+    conversation_id = await desk.db.run(_open_next, call, desk)
     desk.dispatcher.interrupt(call.session.id, Interruption.RESET)
     await call.answer(desk.say("reset-done", call))
     persona = desk.library.get(call.persona_id)
@@ -32,9 +33,13 @@ async def reset(call: Call, desk: Desk) -> None:
     await desk.greeter.greet(call.session, conversation_id, persona, user=user, position=call.message_id)
 
 
-def _open_next(tx: Tx, call: Call) -> int:
+def _open_next(tx: Tx, call: Call, desk: Desk) -> int:
     session = sessions.session_by_id(tx, call.session.id)
-    return conversations.reset_conversation(tx, session, call.persona_id, call.now)
+    conversation_id = conversations.reset_conversation(tx, session, call.persona_id, call.now)
+    cast = read_cast(desk.shelf(call), call.settings.values, call.persona_id)
+    # A turn that waits is answered in the story that begins now, whosever it is.
+    conversations.listen_together(tx, session, cast.ids, call.now, call.settings.values.persona_switch)
+    return conversation_id
 
 
 async def retry(call: Call, desk: Desk) -> None:
@@ -55,6 +60,8 @@ async def undo(call: Call, desk: Desk) -> Outbound:
     reply = await _demand_answer(call, desk, "nothing-to-undo")
     await desk.db.run(_take_back, reply, replies.undo)
     await desk.platforms.delete(call.inbound.channel, reply.platform_message_ids)
+    if reply.is_called:
+        return desk.say("undo-done-of", call, persona=reply.persona_name)
     return desk.say("undo-done", call)
 
 
@@ -70,10 +77,10 @@ async def go_on(call: Call, desk: Desk) -> None:
 
 
 async def _demand_answer(call: Call, desk: Desk, if_none: str) -> LastReply:
-    """The newest answer of the conversation, if it is finished, not yet in memory, and the caller's to change."""
+    """The newest answer of whoever speaks here, if it is finished, not yet in memory, and the caller's to change."""
     if desk.dispatcher.is_running(call.session.id):
         raise UserError("answer-is-running")
-    reply = await desk.db.read(replies.last_reply, call.conversation_id)
+    reply = await desk.db.read(replies.newest_reply, call.session.id)
     if reply is None:
         raise UserError(if_none)
     if reply.is_in_memory:
@@ -89,7 +96,7 @@ async def _demand_asker(asker_key: str | None, call: Call, desk: Desk) -> None:
 
 def _take_back(tx: Tx, reply: LastReply, how: Callable[[Tx, LastReply], None]) -> None:
     """Change an answer's standing, unless it is no longer the one that was asked about."""
-    newest = replies.last_reply(tx, reply.conversation_id)
+    newest = replies.newest_reply(tx, reply.session_id)
     if newest != reply:
         raise UserError("answer-has-changed")
     how(tx, reply)
@@ -106,6 +113,7 @@ def _request_turn(reply: LastReply, message_id: int | None, call: Call, desk: De
         reply_to=reply.asker_platform_message_id,
         reply_handle=call.inbound.reply_handle,
         locale=author.locale if asker == author.key else None,
+        persona_id=reply.persona_id if reply.is_called else None,
         channel=call.inbound.channel,
     )
     desk.dispatcher.request_turn(request, burst_ms=0)
@@ -123,14 +131,15 @@ async def stop(call: Call, desk: Desk) -> Outbound:
         raise UserError("nothing-to-stop")
     if ALL.name in call.options:
         dropped = desk.dispatcher.drop_waiting(call.session.id, call.inbound.author.key)
-        waiting = [(request.message_id, None) for request in dropped if request.message_id is not None]
+        waiting = [(request.message_id, request.persona_id) for request in dropped if request.message_id is not None]
         await desk.db.run(closing.close_waiting, call.session, waiting, call.now)
-    return desk.say("stopped", call)
+    persona = desk.library.get(running.persona_id) if running.persona_id else None
+    return desk.say("stopped-of", call, persona=persona.name) if persona else desk.say("stopped", call)
 
 
 async def status(call: Call, desk: Desk) -> Outbound:
     """`/status`: how things stand in this session; nothing of the host, of other places or of keys (X13)."""
-    reply = await desk.db.read(replies.last_reply, call.conversation_id)
+    reply = await desk.db.read(replies.newest_reply, call.session.id)
     persona = desk.library.get(call.persona_id)
     is_running = desk.dispatcher.is_running(call.session.id)
     waiting = desk.dispatcher.waiting_count(call.session.id)

@@ -26,6 +26,7 @@ from bot.prompt.lore import (
     lore_personality_section,
     lore_section,
 )
+from bot.prompt.mood import write_mood_note
 from bot.store.tables import MessageKind
 from bot.turn import Turn
 
@@ -42,6 +43,9 @@ Several people talk here. Each of their messages begins with the speaker's name 
 square brackets, such as [image cat.png] or [replying to Ann: ...], are notes that the chat adds about a message. \
 Write only what you say yourself: no name before it, no such notes, and never lines for anyone else. Answer the person \
 who spoke last, in that person's language."""
+
+CAST_NOTE = """\
+Others speak here as you do, each for itself; what they say begins with their names. You may speak to them by name:"""
 
 CONTINUE_NOTE = "[Go on from where your last message ended. Do not repeat it.]"
 
@@ -132,6 +136,14 @@ async def input_convention_section(turn: Turn) -> str | None:
     return f"{INPUT_CONVENTION_DM} {OTHER_PERSONA_DM}" if is_shared else INPUT_CONVENTION_DM
 
 
+async def cast_section(turn: Turn) -> str | None:
+    """Which other personas speak here, each in a line."""
+    if not turn.peers:
+        return None
+    lines = (f"- {peer.name}: {peer.profile}" if peer.profile else f"- {peer.name}" for peer in turn.peers)
+    return "\n".join((CAST_NOTE, *lines))
+
+
 async def memory_section(turn: Turn) -> str | None:
     """What the persona remembers; it changes only when something is folded into it, or by somebody's word."""
     return turn.memory.text or None
@@ -145,6 +157,11 @@ async def elapsed_section(turn: Turn) -> str | None:
 async def passing_section(turn: Turn) -> str | None:
     """The time and what else passes, where the card asks for it: the system message can only name it."""
     return write_passing(turn)
+
+
+async def mood_section(turn: Turn) -> str | None:
+    """How the persona feels, where its card keeps that; it changes from turn to turn."""
+    return write_mood_note(turn)
 
 
 async def due_section(turn: Turn) -> str | None:
@@ -175,6 +192,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(name="lore_examples", slot=Slot.STABLE, build=lore_examples_section),
     Section(name="rules", slot=Slot.STABLE, build=rules_section),
     Section(name="platform", slot=Slot.STABLE, build=input_convention_section),
+    Section(name="cast", slot=Slot.STABLE, build=cast_section),
     Section(name="memory", slot=Slot.STABLE, build=memory_section),
     Section(name="lore", slot=Slot.LEAD, build=lore_section, hold=Hold.INJECTED),
     Section(name="depth_note", slot=Slot.LEAD, build=depth_note_section),
@@ -182,6 +200,7 @@ SECTIONS: tuple[Section, ...] = (
     Section(name="lore_last", slot=Slot.TAIL, build=lore_last_section, hold=Hold.INJECTED),
     Section(name="elapsed", slot=Slot.TAIL, build=elapsed_section),
     Section(name="passing", slot=Slot.TAIL, build=passing_section),
+    Section(name="mood", slot=Slot.TAIL, build=mood_section),
     Section(name="due", slot=Slot.TAIL, build=due_section),
     Section(name="last_note", slot=Slot.TAIL, build=last_note_section),
     Section(name="post_history", slot=Slot.TAIL, build=post_history_section),

@@ -41,6 +41,18 @@ class PlaceSettings(BaseModel):
     tool_groups: NameList = Field((), description="groups of tools that are on; * = all", json_schema_extra=PLACE)
     summary: Summary = Summary()
     context_pruning: ContextPruning = ContextPruning()
+    cast: NameList = Field(
+        (),
+        description="cards that speak beside PERSONA, each with words that call it: mira, rex: dog hound",
+        json_schema_extra=PLACE,
+    )
+    cast_cascade: int = Field(
+        2,
+        ge=0,
+        le=10,
+        description="how often personas answer one another before a human speaks",
+        json_schema_extra=PLACE,
+    )
     persona_switch: Literal["separate", "shared", "carry"] = Field(
         "separate",
         description="separate, shared = one conversation for all, carry = facts come along",

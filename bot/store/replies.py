@@ -34,6 +34,7 @@ from bot.store.tables import (
     sent_parts,
     sessions,
 )
+from bot.store.window import LIVE, SHOWN
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -52,6 +53,7 @@ class NewReply:
     """What the conversation remembers of lore once this is said, where that changes."""
 
 
+_REPLY = MessageKind.REPLY.value
 # Statements of the hot path are made once: building one costs more than running it.
 _INSERT = insert(messages)
 # Where a conversation is told now: its place may have moved while the model was thinking (T23).
@@ -174,6 +176,18 @@ def mark_interrupted(tx: Tx) -> int:
     """After a crash: replies that were being sent are uncertain, and never sent again by themselves (S16)."""
     mark_cut_off_parts(tx)
     return tx.execute(update(messages).where(SENDING).values(state=ReplyState.UNCERTAIN.value)).rowcount
+
+
+def position_to_follow(tx: Tx, reply_id: int, persona_id: str) -> int | None:
+    """Where an answer to another persona's reply stands; `None` when the reply is taken back, or when the persona has
+    spoken since.
+    """
+    reply = tx.execute(select(messages).where(messages.c.id == reply_id, LIVE, SHOWN)).first()
+    if reply is None:
+        return None
+    since = and_(messages.c.session_id == reply.session_id, messages.c.position >= reply.position)
+    spoke = and_(messages.c.id > reply_id, messages.c.persona_id == persona_id, messages.c.kind == _REPLY, LIVE)
+    return None if tx.execute(select(messages.c.id).where(since, spoke).limit(1)).first() else int(reply.position)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -121,7 +121,7 @@ class PacedReply(Generic[P]):
         self._before_send, self._part_shown = before_send, part_shown
         self._interval = interval.total_seconds()
         self._clock, self._sleep = clock, sleep
-        self._text = ""  # the newest
+        self._text = self._newest = ""  # of the answer, and with what is being done
         self._shown_text = ""
         self._shown: list[_Shown[P]] = []
         self._surplus: list[_Shown[P]] = []  # messages that others have replaced
@@ -134,9 +134,9 @@ class PacedReply(Generic[P]):
         self._showing: asyncio.Task[None] | None = None
         self._typing: asyncio.Task[None] | None = spawn("typing sign", self._keep_typing())
 
-    async def update(self, text: str) -> None:
+    async def update(self, text: str, *, doing: str = "") -> None:
         """Show that much of the answer when the pace allows it."""
-        self._text = text
+        self._text, self._newest = text, "\n\n".join(filter(None, (text, doing)))
         if self._takes_updates and not self._is_showing():
             self._showing = self._spawn("growing reply", self._show_updates())
 
@@ -180,10 +180,10 @@ class PacedReply(Generic[P]):
 
     async def _show_updates(self) -> None:
         """Show the newest text until there is no newer one; the only place of intermediate requests."""
-        while self._shown_text != self._text and self._takes_updates:
+        while self._shown_text != self._newest and self._takes_updates:
             await self._sleep_until(lambda: self._update_at)
             self._is_requesting = True
-            await self._show(self._text)
+            await self._show(self._newest)
             self._is_requesting = False
             self._update_at = self._clock() + self._interval
             self._type_at = self._clock() + TYPING_PERIOD.total_seconds()

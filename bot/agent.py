@@ -5,17 +5,13 @@ Knows no platform and no store; what is visible has gone through `bot.llm.stream
 
 from __future__ import annotations
 
-import asyncio
-import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
-from typing import Any
-
-import structlog
+from functools import partial
+from typing import Protocol
 
 from bot.hook_calls import HookCalls
-from bot.hooks import Origin
 from bot.llm.model import (
     INTERRUPTED,
     Attempt,
@@ -24,24 +20,31 @@ from bot.llm.model import (
     Model,
     ModelRequest,
     TextDelta,
-    ToolCall,
     ToolSpec,
 )
 from bot.llm.stream import clean_reply, reply_filter
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.messages import ToolExchange
 from bot.prompt.usage import PromptUsage
+from bot.tool_calls import ToolCalls
 from bot.tools import Tool
-from bot.tools.tool import ToolError
+from bot.tools.toolbox import Toolbox
 from bot.turn import Turn
 
-log = structlog.get_logger(__name__)
 
-SHOWN_ARGUMENTS = 300
-"""Characters of broken arguments that the model is shown, so that it sees where it stopped; ours to choose."""
+class Show(Protocol):
+    """Receives the whole visible text so far, each time it has grown, and what is being done until more comes."""
 
-Show = Callable[[str], Awaitable[None]]
-"""Receives the whole visible text so far, each time it has grown."""
+    async def __call__(self, text: str, *, doing: str = "") -> None:
+        """Show that."""
+
+
+Keep = Callable[[ToolExchange], Awaitable[None]]
+"""Receives each round of tools as it ends, before the model is asked again."""
+
+
+async def _keep_nothing(_exchange: ToolExchange) -> None:
+    """Where nobody could go on from it."""
 
 
 @dataclass(slots=True)
@@ -81,38 +84,43 @@ class Answer:
 
 
 class Agent:
-    """The model/tool loop, in its plain form."""
+    """The model/tool loop."""
 
     def __init__(
         self,
         model: Model,
-        tools: Sequence[Tool],
+        toolbox: Toolbox,
         *,
         builder: PromptBuilder,
         max_steps: int,
         hooks: HookCalls | None = None,
+        calls: ToolCalls | None = None,
     ) -> None:
         self._model, self._builder, self._hooks = model, builder, hooks or HookCalls()
-        self._tools = {tool.spec.name: tool for tool in tools}
-        self._max_steps = max_steps
+        self._toolbox, self._max_steps = toolbox, max_steps
+        self._calls = calls or ToolCalls(hooks=self._hooks)
 
     def tools_for(self, turn: Turn) -> tuple[Tool, ...]:
-        """The tools that this turn may use: those without a group, and those whose group is on where it is told. None
-        where the model cannot call any.
+        """The tools that this turn may use: those without a group, and those whose group is on where it is told, as far
+        as they are there for its persona. None where the model cannot call any.
         """
-        groups = turn.settings.values.tool_groups
-        return tuple(tool for tool in self._tools.values() if tool.is_on(groups)) if turn.limits.tools else ()
+        on = self._toolbox.on(turn.settings.values.tool_groups) if turn.limits.tools else ()
+        return tuple(shaped for tool in on if (shaped := tool.shaped(turn)) is not None)
 
-    async def answer(self, turn: Turn, prompt: Prompt, answer: Answer, show: Show) -> Prompt:
+    async def answer(
+        self, turn: Turn, prompt: Prompt, answer: Answer, show: Show, keep: Keep = _keep_nothing
+    ) -> Prompt:
         """Fill `answer` until the model has nothing more to say or call. An answer that has tool rounds already, from
-        a first try whose prompt became too long, goes on behind them (M17). Returns the prompt of the last request.
+        a first try whose prompt became too long (M17) or that a crash cut off, goes on behind them. Returns the prompt
+        of the last request.
 
         Raises:
             ModelError: a call failed; the text shown so far is in `answer`.
         """
+        offered = tuple(tool.spec for tool in self.tools_for(turn))
         for step in range(len(answer.exchanges), self._max_steps + 1):
             # After the last round the model must answer with what it has.
-            tools = tuple(tool.spec for tool in self.tools_for(turn)) if step < self._max_steps else ()
+            tools = offered if step < self._max_steps else ()
             if step:
                 prompt = self._builder.extend(prompt, answer.exchanges, tools=tools)
             sent, tools = await self._as_hooks_want(turn, prompt, tools, answer.exchanges)
@@ -123,16 +131,23 @@ class Agent:
             if not completion.tool_calls or not tools:
                 answer.finish = completion.finish
                 break
-            calls, informed = completion.tool_calls, replace(turn, usage=sent.usage)
-            results = await asyncio.gather(*(self._run_tool(informed, tools, call) for call in calls))
+            runnable = self._runnable(tools)
+            tell = partial(_show_doing, show, answer.text)
+            results = await self._calls.run_all(replace(turn, usage=sent.usage), runnable, completion.tool_calls, tell)
             exchange = ToolExchange(
-                calls=calls,
+                calls=completion.tool_calls,
                 results=tuple(self._builder.cap_result(prompt, result) for result in results),
                 text=completion.text,
                 reasoning=completion.reasoning,
             )
             answer.exchanges.append(exchange)
+            await keep(exchange)
         return sent
+
+    def _runnable(self, offered: Sequence[ToolSpec]) -> Mapping[str, Tool]:
+        """What of the offered tools is ours to run, in their order; hooks may offer what is not."""
+        tools = {tool.spec.name: tool for tool in self._toolbox.tools()}
+        return {spec.name: tools[spec.name] for spec in offered if spec.name in tools}
 
     async def _as_hooks_want(
         self, turn: Turn, prompt: Prompt, tools: tuple[ToolSpec, ...], exchanges: Sequence[ToolExchange]
@@ -194,38 +209,9 @@ class Agent:
         answer.calls[-1].complete(completion)
         return completion
 
-    async def _run_tool(self, turn: Turn, offered: Sequence[ToolSpec], call: ToolCall) -> str:
-        """The result of one call as the model reads it; a fault of the tool or of the call is told, never raised."""
-        names = [spec.name for spec in offered if spec.name in self._tools]
-        if call.name not in names:
-            return f"Error: there is no tool {call.name!r}. The tools are: {', '.join(names)}."
-        if (refusal := await self._hooks.before_tool(turn, call)) is not None:
-            return f"Error: {refusal.reason}"
-        try:
-            result = await self._tools[call.name].run(turn, _arguments_of(call))
-        except ToolError as error:
-            result = f"Error: {error}"
-        except Exception as error:
-            log.error("tool.failed", tool=call.name, error=repr(error), exc_info=error)
-            await self._hooks.on_error(Origin.TOOL, turn.session.channel, error)
-            result = "Error: the tool failed. Go on without it."
-        return await self._hooks.after_tool(turn, call, result)
 
-
-def _arguments_of(call: ToolCall) -> Mapping[str, Any]:
-    """The arguments of a call; none where a server wrote nothing, or null (L09).
-
-    Raises:
-        ToolError: they are cut or broken, so that the tool must not run (L10).
-    """
-    try:
-        arguments = json.loads(call.arguments.strip() or "null")
-    except (ValueError, RecursionError) as error:
-        begun = call.arguments[:SHOWN_ARGUMENTS]
-        raise ToolError(f"The arguments are no valid JSON ({error}), the tool did not run: {begun}") from error
-    if not isinstance(arguments, dict | None):
-        raise ToolError("The arguments must be a JSON object.")
-    return arguments or {}
+async def _show_doing(show: Show, text: str, doing: str) -> None:
+    await show(text, doing=doing)
 
 
 def _names_of_persona(turn: Turn) -> tuple[str, ...]:

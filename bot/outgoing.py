@@ -36,7 +36,7 @@ class _SeenStream:
     channel: ChannelRef
     stream: ReplyStream
 
-    async def update(self, text: str) -> None:
+    async def update(self, text: str, *, doing: str = "") -> None:
         """It could not be taken back."""
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:

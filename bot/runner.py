@@ -288,7 +288,8 @@ class TurnRunner:
 
     async def _end_interrupted(self, progress: _Progress, stream: ReplyStream, why: Interruption) -> None:
         if progress.control.has_shown:
-            parts = await stream.finish(Outbound(text=stopped(progress.answer.text)))
+            text = progress.answer.text  # none where only what a tool does has been shown, which goes then
+            parts = await stream.finish(Outbound(text=stopped(text) if text else ""))
             await self._settle(progress, parts, cut=True)
             return
         await stream.discard()

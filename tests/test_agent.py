@@ -34,6 +34,7 @@ from bot.settings import PlaceSettings
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_inbound, make_row, make_turn
 from bot.tools import Tool
 from bot.tools.tool import ToolError
+from bot.tools.toolbox import Toolbox
 from bot.turn import Turn
 from tests.conftest import MakeApp
 
@@ -73,12 +74,12 @@ async def answer(
     """What came of a turn, and every text that was shown on the way."""
     given, shown = into or Answer(), list[str]()
 
-    async def show(text: str) -> None:
+    async def show(text: str, *, doing: str = "") -> None:
         shown.append(text)
 
     turn = turn or make_turn()
     prompt = await BUILDER.build(turn, factor=1)
-    await Agent(model, [*tools], builder=BUILDER, max_steps=steps).answer(turn, prompt, given, show)
+    await Agent(model, Toolbox([*tools]), builder=BUILDER, max_steps=steps).answer(turn, prompt, given, show)
     return given, shown
 
 

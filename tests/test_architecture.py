@@ -28,7 +28,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.personas.library", "bot.memory.recall", "bot.memory.audience", "bot.turn", "bot.hooks"),
     ("bot.guard", "bot.hook_calls", "bot.outgoing"),
     ("bot.personas.imported", "bot.gate", "bot.cast", "bot.quota", "bot.reposts", "bot.prompt", "bot.lore", "bot.greeting"),
-    ("bot.tools",),
+    ("bot.tools", "bot.tool_calls"),
     ("bot.agent", "bot.memory", "bot.accounting", "bot.settling"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge"),
     ("bot.commands",),
@@ -75,7 +75,6 @@ TASK_BOUNDARIES: dict[str, str] = {
     # Where any exception may be caught, and why nothing narrower will do.
     "adapters.discord.connection:Connection._supervise": "any fault in the library ends a connection; connect again",
     "adapters.discord.lanes:Lanes._run": "one bad event must not silence its channel",
-    "bot.agent:Agent._run_tool": "a tool may be anybody's code; the model hears that it failed",
     "bot.app.running:App._run_adapter": "a platform's crash is a failure of that platform, and decides the exit code",
     "bot.extensions:find_modules": "an extension may fail in any way while it is imported; the operator must hear it",
     "bot.extensions:_extension_of": "the same while it is asked what it brings",
@@ -83,6 +82,7 @@ TASK_BOUNDARIES: dict[str, str] = {
     "bot.memory.compaction:Compactor._carry_out": "a fault that is not on record would be paid for again at every turn",
     "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",
     "bot.prompt.build:PromptBuilder._section": "a section may be anybody's code; the turn goes on without it",
+    "bot.tool_calls:ToolCalls._result": "a tool may be anybody's code; the model hears that it failed",
     "bot.runner:TurnRunner.run": "a turn that cannot be opened is told to whoever asked",
     "bot.runner:TurnRunner._carry_out": "a turn that breaks is told, and is not tried again at every start",
 }

@@ -89,14 +89,15 @@ class ConsoleReply:
         ticket.begin()
         surface.begin(self)
 
-    async def update(self, text: str) -> None:
+    async def update(self, text: str, *, doing: str = "") -> None:
         """Show that much of the answer."""
-        text = text.translate(CONTROLS)
-        if text.strip():
+        text, doing = text.translate(CONTROLS), doing.translate(CONTROLS)
+        shown = "\n\n".join(filter(str.strip, (text, doing)))
+        if shown:
             await self._announce()
             self._text = text
             with self._unless_gone():
-                await self._surface.grow(self, text)
+                await self._surface.grow(self, shown)
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
         """Show the final text, and where its file is; nothing for a blank one (D12)."""

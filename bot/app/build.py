@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from bot.agent import Agent
 from bot.app.clock import build_jobs
 from bot.app.hearing import build_pipeline
 from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
 from bot.app.personas import granted_by, persona_problems
+from bot.app.tools import build_agent
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
 from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
@@ -58,6 +58,7 @@ from bot.store import ledger
 from bot.store.database import Database
 from bot.tasks import Tasks
 from bot.tools import TOOLS, Tool
+from bot.tools.toolbox import Toolbox
 from bot.warming import Warmer
 
 BOT_NAME = "Familiar"
@@ -89,12 +90,12 @@ def build_app(
     """
     core = _build_core(settings, library or PersonaLibrary(), counter or TokenCounter(), now)
     models = _build_models(core, local, model)
-    tools, commands = (*tools, *core.added.tools), (*commands, *core.added.commands)
+    toolbox, commands = Toolbox((*tools, *core.added.tools)), (*commands, *core.added.commands)
     greeter = Greeter(db=core.db, resolver=core.resolver, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
     builder = _build_builder(core)
     keeper = build_keeper(core, models)
-    runner = _build_runner(core, models, opener, builder, greeter, keeper, tools)
+    runner = _build_runner(core, models, opener, builder, greeter, keeper, toolbox)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     gauge = Gauge(opener=opener, builder=builder, agent=runner.agent, tokens=models.tokens)
     scheduler = Scheduler(core.tasks)
@@ -240,12 +241,12 @@ def _build_runner(
     builder: PromptBuilder,
     greeter: Greeter,
     keeper: Keeper,
-    tools: Sequence[Tool],
+    toolbox: Toolbox,
 ) -> TurnRunner:
     return TurnRunner(
         opener=opener,
         builder=builder,
-        agent=Agent(models.model, tools, builder=builder, max_steps=core.settings.max_tool_steps, hooks=core.hooks),
+        agent=build_agent(core, models, builder, toolbox),
         greeter=greeter,
         keeper=keeper,
         hooks=core.hooks,

@@ -65,8 +65,10 @@ class ReplyStream(Protocol):
     paced and coalesced inside, and platform faults in them are swallowed. `finish` shows the whole text.
     """
 
-    async def update(self, text: str) -> None:
-        """Show that much of the answer when the pace allows it. Returns soon; never raises for a platform fault."""
+    async def update(self, text: str, *, doing: str = "") -> None:
+        """Show that much of the answer when the pace allows it, and below it what is being done, which the next update
+        or the end takes away. Returns soon; never raises for a platform fault.
+        """
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
         """Show the final text in full, at once. Never raises for a platform fault: the parts carry what happened."""

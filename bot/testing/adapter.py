@@ -145,10 +145,10 @@ class _FakeStream:
         self._before_send, self._part_shown = before_send, part_shown
         self._message_id: str | None = None
 
-    async def update(self, text: str) -> None:
+    async def update(self, text: str, *, doing: str = "") -> None:
         if self._adapter.streams:
             message_id, is_first = await self._begin(), not self._reply.shown
-            self._reply.shown.append(text)
+            self._reply.shown.append("\n\n".join(filter(None, (text, doing))))
             if is_first and self._part_shown is not None:
                 await self._part_shown(SentPart(ordinal=0, message_id=message_id, state=PartState.SENT))
             self._adapter.changed.set()

@@ -194,7 +194,7 @@ class _PlainStream:
         self._before_send, self._part_shown = before_send, part_shown
         self._id: str | None = None
 
-    async def update(self, text: str) -> None:
+    async def update(self, text: str, *, doing: str = "") -> None:
         if self._streams:
             is_new = self._id is None
             await self._show(text)

@@ -1,0 +1,37 @@
+"""All tools that there are: those that are always there, and those that come and go, as a server of theirs does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+from bot.tools.tool import Tool
+
+Supply = Callable[[], Sequence[Tool]]
+"""The tools that somebody has at this moment."""
+
+
+class Toolbox:
+    """Tools by name; of two under one name the one that was added first counts."""
+
+    def __init__(self, tools: Sequence[Tool] = ()) -> None:
+        self._supplies: list[Supply] = [lambda: tools]
+
+    def add(self, supply: Supply) -> None:
+        """Ask for more tools whenever tools are asked for."""
+        self._supplies.append(supply)
+
+    def tools(self) -> tuple[Tool, ...]:
+        """All of them, in the order in which they were added."""
+        found: dict[str, Tool] = {}
+        for supply in self._supplies:
+            for tool in supply():
+                found.setdefault(tool.spec.name, tool)
+        return tuple(found.values())
+
+    def on(self, groups: Collection[str]) -> tuple[Tool, ...]:
+        """Those that are on where these groups are."""
+        return tuple(tool for tool in self.tools() if tool.is_on(groups))
+
+    def groups(self) -> tuple[str, ...]:
+        """The groups that there are, by name."""
+        return tuple(sorted({tool.group for tool in self.tools() if tool.group is not None}))

@@ -15,6 +15,7 @@ import structlog
 
 from bot.accounting import call_records
 from bot.agent import Agent, Answer
+from bot.apology import own_error_text
 from bot.cascade import follow
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
 from bot.cut import stopped, unfinished
@@ -283,7 +284,8 @@ class TurnRunner:
         if progress.turn.asker.is_bot or progress.turn.raises is not None or progress.request.follows is not None:
             await stream.discard()  # nobody waits for it, and in answer to a bot it could keep two talking (D07)
         else:
-            parts = await stream.fail(Outbound(text=self._text(f"model-{kind}", progress.turn)))
+            told = own_error_text(progress.turn) or self._text(f"model-{kind}", progress.turn)
+            parts = await stream.fail(Outbound(text=told))
         await self._settle(progress, parts, cut=True)
 
     async def _end_interrupted(self, progress: _Progress, stream: ReplyStream, why: Interruption) -> None:

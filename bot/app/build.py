@@ -11,6 +11,7 @@ from bot.app.clock import build_jobs
 from bot.app.hearing import build_pipeline
 from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
+from bot.app.mood import mood_tool
 from bot.app.personas import granted_by, persona_problems
 from bot.app.tools import build_agent
 from bot.app.platforms import Platforms, configured_adapters
@@ -90,7 +91,7 @@ def build_app(
     """
     core = _build_core(settings, library or PersonaLibrary(), counter or TokenCounter(), now)
     models = _build_models(core, local, model)
-    toolbox, commands = Toolbox((*tools, *core.added.tools)), (*commands, *core.added.commands)
+    toolbox, commands = Toolbox((*tools, mood_tool(core), *core.added.tools)), (*commands, *core.added.commands)
     greeter = Greeter(db=core.db, resolver=core.resolver, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
     builder = _build_builder(core)

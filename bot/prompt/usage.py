@@ -40,7 +40,9 @@ joined in, `platform` the input convention, `reserve` the room for the answer.
 
 PART_OF_SECTION: Mapping[str, str] = {
     "rules": "system",
-    **dict.fromkeys(("character", "scenario", "examples", "depth_note", "last_note", "post_history"), "persona"),
+    **dict.fromkeys(
+        ("character", "scenario", "examples", "mood", "depth_note", "last_note", "post_history"), "persona"
+    ),
     **dict.fromkeys(
         ("lore_before", "lore_personality", "lore_after", "lore_examples", "lore_near", "lore_last"), "lore"
     ),

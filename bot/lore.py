@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from bot.personas.library import Persona
 from bot.personas.lorebook import (
     CARD_ENTRIES,
     PLACE_ENTRIES,
@@ -68,7 +69,7 @@ class LoreReader:
 
     async def bring(self, turn: Turn) -> Turn:
         """The turn with the entries that join in; as it is where there are no books."""
-        ready = await self._books_of(turn)
+        ready = await self._books(turn.persona, turn.books)
         if not ready:
             return turn
         talk, before = await self._talk(turn, ready)
@@ -77,27 +78,26 @@ class LoreReader:
 
     async def test(self, turn: Turn, text: str) -> Activation:
         """What would join in if the asker said this and nothing had been said before."""
-        ready = await self._books_of(turn)
+        ready = await self._books(turn.persona, turn.books)
         talk, before = await self._talk(turn, ready)
         said = [f"{turn.asker.name}: {text}"]
         return await asyncio.to_thread(scan, _indexes(ready), said, self._context(turn, talk, before))
 
-    async def indexes(self, turn: Turn) -> Mapping[str, LoreIndex]:
-        """The books of a turn by their names."""
-        return {made.index.name: made.index for made in await self._books_of(turn)}
+    async def indexes(self, persona: Persona | None, kept: Sequence[BookVersion]) -> Mapping[str, LoreIndex]:
+        """The book of a persona's card and those that are kept, by their names."""
+        return {made.index.name: made.index for made in await self._books(persona, kept)}
 
-    async def _books_of(self, turn: Turn) -> list[_Ready]:
-        books = [await self._card_book(turn)] if turn.persona and turn.persona.card.character_book else []
-        return books + [await self._kept_book(version) for version in turn.books]
+    async def _books(self, persona: Persona | None, kept: Sequence[BookVersion]) -> list[_Ready]:
+        books = [await self._card_book(persona)] if persona and persona.card.character_book else []
+        return books + [await self._kept_book(version) for version in kept]
 
-    async def _card_book(self, turn: Turn) -> _Ready:
-        assert turn.persona is not None
-        card = turn.persona.card
+    async def _card_book(self, persona: Persona) -> _Ready:
+        card = persona.card
 
         async def load() -> _Ready:
             return await asyncio.to_thread(_make, card.character_book, CARD, card, CARD_ENTRIES)
 
-        return await self._made_ready((CARD, turn.persona.id), card, load)
+        return await self._made_ready((CARD, persona.id), card, load)
 
     async def _kept_book(self, version: BookVersion) -> _Ready:
         name, key = NAME_OF[version.key.kind], version.key

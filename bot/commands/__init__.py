@@ -14,6 +14,9 @@ from bot.commands.export import EXPORT_COMMANDS
 from bot.commands.follow_ups import FOLLOW_UP_COMMANDS
 from bot.commands.help import HELP_COMMANDS
 from bot.commands.history import HISTORY_COMMANDS
+from bot.commands.lore import LORE_COMMANDS
+from bot.commands.lore_edit import LORE_EDIT_COMMANDS
+from bot.commands.lore_files import LORE_FILE_COMMANDS
 from bot.commands.memory import MEMORY_COMMANDS
 from bot.commands.model import MODEL_COMMANDS
 from bot.commands.persona import PERSONA_COMMANDS
@@ -48,6 +51,9 @@ COMMANDS: tuple[Command, ...] = (
     *IMPORT_COMMANDS,
     *CARD_EXPORT_COMMANDS,
     *EDIT_COMMANDS,
+    *LORE_COMMANDS,
+    *LORE_EDIT_COMMANDS,
+    *LORE_FILE_COMMANDS,
     *MODEL_COMMANDS,
     *SESSION_COMMANDS,
     *CONVERSATION_COMMANDS,

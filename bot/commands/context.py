@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.lore_books import may_change, name_of_ref
 from bot.commands.memory_state import count_line, count_messages
 from bot.errors import UserError
 from bot.prompt.build import NoRoom
 from bot.prompt.usage import PARTS
 from bot.turn import Asker, Turn
 
-LEFT_OUT_SHOWN = 5
-"""Items that are named; the rest are counted."""
+LEFT_OUT_SHOWN, LORE_SHOWN = 5, 10
+"""Items and entries that are named; the rest are counted."""
 
 
 async def show_context(call: Call, desk: Desk) -> Outbound:
@@ -38,6 +39,7 @@ async def show_context(call: Call, desk: Desk) -> Outbound:
             percent=round(usage.ratio * 100),
         ),
         "\n".join(f"- {line}" for line in lines),
+        await _lore(turn, call, desk),
         count_line(window, call, desk),
         desk.text("context-dropped", call.locale, count=window.left_out) if window.left_out else "",
         _left_out(turn, call, desk),
@@ -49,6 +51,17 @@ def _part(name: str, call: Call, desk: Desk) -> str:
     """What a part is called; sections of extensions go by their own names."""
     text = desk.catalogue.text(f"context-part-{name.replace('_', '-')}", call.locale) if name in PARTS else name
     return inert(text)
+
+
+async def _lore(turn: Turn, call: Call, desk: Desk) -> str:
+    """Which entries of lorebooks join in, of the books that the caller may see."""
+    books = {name_of_ref(entry.ref) for entry in turn.lore.entries}
+    seen = {name for name in books if await may_change(name, call, desk)}
+    titles = [entry.title for entry in turn.lore.entries if name_of_ref(entry.ref) in seen]
+    if not titles:
+        return ""
+    more = f" +{len(titles) - LORE_SHOWN}" if len(titles) > LORE_SHOWN else ""
+    return desk.text("context-lore", call.locale, entries=", ".join(titles[:LORE_SHOWN]) + more)
 
 
 def _left_out(turn: Turn, call: Call, desk: Desk) -> str:

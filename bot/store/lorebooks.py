@@ -79,10 +79,12 @@ def read_book(tx: Tx, key: BookKey) -> StoredBook | None:
     return StoredBook(version=book.version, settings=json.loads(book.settings), entries=entries)
 
 
-def count_entries(tx: Tx, key: BookKey) -> int:
-    """How many entries a book has."""
-    found = select(func.count()).select_from(lore_entries.join(lorebooks, lorebooks.c.id == lore_entries.c.book_id))
-    return int(tx.execute(found.where(_is(key))).scalar_one())
+def size_of(tx: Tx, key: BookKey) -> tuple[int, int]:
+    """How many entries a book has, and their characters as they are kept."""
+    joined = lore_entries.join(lorebooks, lorebooks.c.id == lore_entries.c.book_id)
+    found = select(func.count(), func.coalesce(func.sum(func.length(lore_entries.c.data)), 0)).select_from(joined)
+    count, chars = tx.execute(found.where(_is(key))).one()
+    return count, int(chars)
 
 
 def read_entry(tx: Tx, key: BookKey, number: int) -> Mapping[str, Any] | None:

@@ -13,13 +13,13 @@ MAX_BYTES = 2 * 1024 * 1024
 """Ours to choose: cards with a large lorebook reach a few hundred KiB."""
 
 
-def read_json(data: bytes) -> Mapping[Any, Any]:
+def read_json(data: bytes, *, max_bytes: int = MAX_BYTES) -> Mapping[Any, Any]:
     """Read a JSON object.
 
     Raises:
         CardError: too large, damaged, nested too deeply, or no object.
     """
-    text = decode(data, max_bytes=MAX_BYTES)
+    text = decode(data, max_bytes=max_bytes)
     try:
         return as_card_mapping(json.loads(text, parse_constant=_no_number))
     except json.JSONDecodeError as error:

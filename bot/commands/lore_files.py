@@ -1,0 +1,104 @@
+"""/lore import and export: lorebooks as files that other programs read and write."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
+from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.lore_books import FOR, ME, OF, Owned, may_change, name_of_book, own_book, visible_books
+from bot.commands.lore_edit import demand_room, entry_mapping
+from bot.errors import UserError
+from bot.lore import CARD, MINE, PLACE
+from bot.personas.card import CardError, CardWarning
+from bot.personas.formats import MAX_FILE_BYTES, read_file
+from bot.personas.formats.json import read_json
+from bot.personas.lorebook import PLACE_ENTRIES, Lorebook, find_book, read_book, write_book, write_book_file
+from bot.store import lorebooks
+from bot.store.database import Tx
+
+SHOWN_WARNINGS = 10
+"""So many can be read."""
+
+
+async def import_lore(call: Call, desk: Desk) -> Outbound:
+    """`/lore import [file] [--for place|me] [--replace]`: a book, or the book of a card, behind what is there."""
+    book = await own_book(call, desk)
+    file = next((file for file in call.inbound.attachments if file.fetch is not None), None)
+    if file is None or file.fetch is None:
+        raise UserError("lore-import-how")
+    if file.size > MAX_FILE_BYTES:
+        raise UserError("file-too-large", limit=f"{MAX_FILE_BYTES >> 20} MB")
+    data = await file.fetch(MAX_FILE_BYTES)
+    try:
+        read, warnings, entries = await asyncio.to_thread(_read, data)
+    except CardError as error:
+        raise UserError("lore-import-refused", file=file.name, problem=error.problem, remedy=error.remedy) from error
+    await desk.db.run(_keep, book, read, entries, "replace" in call.options)
+    told = desk.text("lore-imported", call.locale, count=len(entries), book=name_of_book(book.name, call, desk))
+    return Outbound(text="\n\n".join(filter(None, (told, _listed(warnings)))))
+
+
+def _read(data: bytes) -> tuple[Lorebook, Sequence[CardWarning], tuple[dict[str, object], ...]]:
+    is_text = data.lstrip(BOMS_AND_SPACE).startswith((b"{", b"["))
+    found = find_book(read_json(data, max_bytes=MAX_FILE_BYTES) if is_text else read_file(data).card.character_book)
+    if found is None:
+        raise CardError("There is no lorebook in it.", "Send a lorebook as JSON, or a card that has one.")
+    book, warnings = read_book(found, max_entries=PLACE_ENTRIES)
+    return book, warnings, tuple(map(entry_mapping, book.entries))
+
+
+def _keep(tx: Tx, book: Owned, read: Lorebook, entries: tuple[dict[str, object], ...], replaces: bool) -> None:
+    is_new = replaces or not lorebooks.size_of(tx, book.key)[0]
+    if replaces:
+        lorebooks.clear_book(tx, book.key)
+    demand_room(tx, book, entries)
+    lorebooks.add_entries(tx, book.key, entries)
+    if is_new:  # what a file says of all of its entries must not change those that were there before
+        settings = write_book(Lorebook(**{name: getattr(read, name) for name in BOOK_SETTINGS}))
+        settings.pop("entries")
+        lorebooks.set_settings(tx, book.key, settings)
+
+
+def _listed(warnings: Sequence[CardWarning]) -> str:
+    lines = [f"- {inert(str(warning))}" for warning in warnings[:SHOWN_WARNINGS]]
+    if len(warnings) > SHOWN_WARNINGS:
+        lines.append(f"- … +{len(warnings) - SHOWN_WARNINGS}")
+    return "\n".join(lines)
+
+
+async def export_lore(call: Call, desk: Desk) -> Outbound:
+    """`/lore export [--for card|place|me]`: a book as a file; without a choice the one that `/lore add` means."""
+    wanted = call.options.get(OF.name)
+    name = (await own_book(call, desk)).name if wanted is None else MINE if wanted == ME else wanted
+    if not await may_change(name, call, desk):
+        raise UserError("command-needs-rights")
+    books, _ = await visible_books(call, desk)
+    if name not in books or not books[name].items:
+        raise UserError("lore-empty")
+    text = json.dumps(write_book_file(books[name].book), ensure_ascii=False, indent=1)
+    told = desk.text("lore-exported", call.locale, count=len(books[name].items), book=name_of_book(name, call, desk))
+    return Outbound(text=told, file=OutFile(name=f"{FILE_NAMES[name]}.json", text=text))
+
+
+BOMS_AND_SPACE = b"\xef\xbb\xbf \t\r\n"
+BOOK_SETTINGS = ("name", "description", "scan_depth", "token_budget", "recursive_scanning", "extensions", "unknown")
+FILE_NAMES = {CARD: "card-lore", PLACE: "lore", MINE: "my-lore"}
+
+FILE = OptionSpec(name="file", kind=OptionKind.FILE)
+REPLACE = OptionSpec(name="replace", kind=OptionKind.SWITCH, flag="-r")
+
+LORE_FILE_COMMANDS = (
+    Command(
+        spec=CommandSpec(
+            path=("lore", "import"), options=(FILE, FOR, REPLACE), ephemeral=True, example="lore import --for me"
+        ),
+        run=import_lore,
+    ),
+    Command(
+        spec=CommandSpec(path=("lore", "export"), options=(OF,), ephemeral=True, example="lore export"),
+        run=export_lore,
+    ),
+)

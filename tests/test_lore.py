@@ -56,3 +56,21 @@ async def test_what_is_mentioned_stands_before_the_last_message_and_is_not_store
         await chat.say(text)
     assert "The wyrm sleeps." not in str(chat.last_prompt)
     assert ("user", "tell me of the wyrm") in chat.last_prompt
+
+
+async def test_lore_is_written_listed_tested_changed_and_removed(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    assert "There is no lore here" in await chat.ask("/lore")
+    told = await chat.ask('/lore add "dragon, wyrm" The dragon sleeps under the hill')
+    assert told.startswith("Added as entry 1 (Yours).")
+    await chat.say("where is the WYRM?")
+    assert "The dragon sleeps under the hill" in last(chat)
+    assert "wyrm" in await chat.ask("/lore")
+    told = await chat.ask("/lore test the dragon!")
+    assert "1 entry would join in" in told
+    assert "“dragon” is mentioned" in told
+    await chat.ask("/lore edit 1 --keys cat It purrs")
+    assert "No entry" in await chat.ask("/lore test the dragon!")
+    assert "It purrs" in await chat.ask("/lore show 1")
+    assert "dragon" not in await chat.ask("/lore remove 1")
+    assert "There is no lore here" in await chat.ask("/lore")

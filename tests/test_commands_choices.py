@@ -55,11 +55,11 @@ async def test_a_long_list_has_pages_and_buttons_that_turn_them(make_app: MakeAp
     first = await chat.ask("/persona")
     assert len(entries(first)) == 8
     assert "Page 1 of 3" in first
-    ((forth,),) = chat.last_reply.outbound.buttons if chat.last_reply.outbound else ()
+    (*_, (forth,)) = chat.last_reply.outbound.buttons if chat.last_reply.outbound else ()
     (second,) = await chat.press(forth.command)
     assert "Page 2 of 3" in second
     assert not set(entries(first)) & set(entries(second))
-    (row,) = chat.last_reply.outbound.buttons if chat.last_reply.outbound else ()
+    *_, row = chat.last_reply.outbound.buttons if chat.last_reply.outbound else ()
     assert [button.command for button in row] == ["persona list -p 1", "persona list -p 3"]
     assert await chat.ask("/persona -p 999") == await chat.ask("/persona -p 3")
     assert await chat.ask("/persona -p 0") == first
@@ -68,7 +68,7 @@ async def test_a_long_list_has_pages_and_buttons_that_turn_them(make_app: MakeAp
 async def test_pages_of_a_search_go_on_searching(make_app: MakeApp, many: PersonaLibrary) -> None:
     chat = await open_chat(make_app, library=many)
     await chat.ask("/persona extra -p 1")
-    ((forth,),) = chat.last_reply.outbound.buttons if chat.last_reply.outbound else ()
+    (*_, (forth,)) = chat.last_reply.outbound.buttons if chat.last_reply.outbound else ()
     (second,) = await chat.press(forth.command)
     assert len(entries(second)) == 7
     assert all("Extra" in line for line in entries(second))

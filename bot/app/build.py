@@ -48,6 +48,7 @@ from bot.opening import TurnOpener
 from bot.overrides import Resolver
 from bot.personas.imported import ImportedPersonas, put_imported
 from bot.personas.library import PersonaLibrary
+from bot.portraits import Portraits
 from bot.prompt.build import PromptBuilder
 from bot.prompt.sections import SECTIONS
 from bot.prompt.tokens import ModelTokens, TokenCounter
@@ -277,6 +278,7 @@ def _build_desk(
         resolver=core.resolver,
         library=core.library,
         imported=core.imported,
+        portraits=Portraits(core.db),
         lore=core.lore,
         models=models.directory,
         catalogue=core.catalogue,

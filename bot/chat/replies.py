@@ -39,6 +39,8 @@ class Outbound:
     buttons: tuple[tuple[Button, ...], ...] = ()
     file: OutFile | None = None
     """Where no file can be sent, its text is shown after the message."""
+    picture: bytes = b""
+    """A small JPEG that is shown with the text where the platform can do that; the text does without."""
     private: bool = False
     """Whether it concerns the asker alone, as a refusal does. Others are spared it where the platform can do that."""
 

@@ -24,6 +24,7 @@ from bot.commands.persona_edit import EDIT_COMMANDS
 from bot.commands.persona_export import CARD_EXPORT_COMMANDS
 from bot.commands.persona_greeting import GREETING_COMMANDS
 from bot.commands.persona_import import IMPORT_COMMANDS
+from bot.commands.persona_info import INFO_COMMANDS
 from bot.commands.privacy import PRIVACY_COMMANDS
 from bot.commands.session import SESSION_COMMANDS
 
@@ -47,6 +48,7 @@ def make_complete(desk: Desk, commands: Sequence[Command]) -> Complete:
 
 COMMANDS: tuple[Command, ...] = (
     *PERSONA_COMMANDS,
+    *INFO_COMMANDS,
     *GREETING_COMMANDS,
     *IMPORT_COMMANDS,
     *CARD_EXPORT_COMMANDS,

@@ -29,6 +29,7 @@ from bot.opening import model_in_force
 from bot.overrides import Resolver, SessionSettings
 from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary, Shelf
+from bot.portraits import Portraits
 from bot.quota import Admission, Quota
 from bot.settings import Settings
 from bot.store.database import Database
@@ -87,6 +88,7 @@ class Desk:
     resolver: Resolver
     library: PersonaLibrary
     imported: ImportedPersonas
+    portraits: Portraits
     lore: LoreReader
     models: ModelDirectory
     limits: Callable[[str], ModelLimits]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
+from bot.chat import Button, CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import Changes, Reach
 from bot.commands.command import Call, Command, Desk, inert
@@ -16,8 +17,8 @@ from bot.personas.library import NO_PERSONA, Persona, Shelf
 
 NOTE_CHARS = 90
 """Characters of a card's notes shown in a list."""
-NOTES_CHARS = 1_000
-"""Characters of a card's notes shown with the persona itself."""
+BUTTONS_PER_ROW, LABEL_CHARS = 4, 20
+"""Buttons side by side, and characters of a name on one: as many as a phone shows."""
 
 
 async def list_personas(call: Call, desk: Desk) -> Outbound:
@@ -29,7 +30,15 @@ async def list_personas(call: Call, desk: Desk) -> Outbound:
         raise _none_found(keyword, shelf, desk)
     page = page_of(found, call)
     lines = [_line(persona, persona.id == call.persona_id) for persona in page.entries]
-    return paged(desk.text("persona-list", call.locale, count=len(found)), lines, page, "persona list", call, desk)
+    heading = desk.text("persona-list", call.locale, count=len(found))
+    told = paged(heading, lines, page, "persona list", call, desk)
+    return replace(told, buttons=(*_looks(page.entries), *told.buttons))
+
+
+def _looks(personas: Sequence[Persona]) -> Iterator[tuple[Button, ...]]:
+    """A button for each, which shows more of it."""
+    looks = [Button(label=cut(one.name, LABEL_CHARS), command=f"persona info {one.id}") for one in personas]
+    return (tuple(looks[first : first + BUTTONS_PER_ROW]) for first in range(0, len(looks), BUTTONS_PER_ROW))
 
 
 def _none_found(keyword: str, shelf: Shelf, desk: Desk) -> UserError:
@@ -43,7 +52,7 @@ def _none_found(keyword: str, shelf: Shelf, desk: Desk) -> UserError:
 def _line(persona: Persona, is_active: bool) -> str:
     name = inert(persona.name)
     tags = [persona.language, *persona.card.tags] if persona.language else persona.card.tags
-    note = _cut(persona.card.creator_notes or ", ".join(tags), NOTE_CHARS)
+    note = cut(persona.card.creator_notes or ", ".join(tags), NOTE_CHARS)
     mark = " ✅" if is_active else ""
     return f"**{name}** ({persona.id}){mark}" + (f" – {inert(note)}" if note else "")
 
@@ -72,33 +81,8 @@ def _language_hint(persona: Persona, call: Call, desk: Desk) -> str:
     return desk.text("persona-language", call.locale, language=desk.catalogue.negotiate(language))
 
 
-async def show_persona(call: Call, desk: Desk) -> Outbound:
-    """`/persona info [NAME]`: what people may know of a card, the one in use by default."""
-    typed = call.options.get("persona")
-    persona = find_persona(desk.shelf(call), typed) if typed else desk.library.get(call.persona_id)
-    if persona is None:
-        return desk.say("persona-nobody", call)
-    card = persona.card
-    facts = {
-        "persona-info-language": persona.language,
-        "persona-info-tags": ", ".join(card.tags),
-        "persona-info-creator": card.creator,
-        "persona-info-version": card.character_version,
-        "persona-info-granted": ", ".join(filter(None, (persona.granted.model, *persona.granted.tool_groups))),
-    }
-    lines = [f"- {desk.text(label, call.locale, value=fact)}" for label, fact in facts.items() if fact]
-    if persona.is_imported:
-        origin = "persona-info-of-all" if persona.place_key is None else "persona-info-of-place"
-        lines.append(f"- {desk.text(origin, call.locale, version=persona.version)}")
-    pieces = [
-        f"**{inert(persona.name)}** ({persona.id})",
-        inert(_cut(card.creator_notes, NOTES_CHARS)),
-        "\n".join(lines),
-    ]
-    return Outbound(text="\n\n".join(piece for piece in pieces if piece))
-
-
-def _cut(text: str, length: int) -> str:
+def cut(text: str, length: int) -> str:
+    """A text on one line, cut where it is longer than that many characters."""
     line = " ".join(text.split())
     return line if len(line) <= length else line[:length].rstrip() + "…"
 
@@ -118,11 +102,6 @@ PERSONA_COMMANDS = (
     Command(
         spec=CommandSpec(path=("persona", "use"), options=(CHOSEN_PERSONA,), manages=True),
         run=use_persona,
-        suggest=suggest_personas,
-    ),
-    Command(
-        spec=CommandSpec(path=("persona", "info"), options=(PERSONA,), ephemeral=True),
-        run=show_persona,
         suggest=suggest_personas,
     ),
 )

@@ -1,0 +1,160 @@
+"""What a card lets its persona keep of how it feels: the schema, the tool, the prompt, and what people see."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from bot.llm.model import ModelRequest, ToolCall
+from bot.personas.card import PersonaCard, read_card
+from bot.personas.mood import MAX_CHARS, MAX_FIELDS, BadValue, mood_fields, mood_of, written_mood
+from bot.testing import FakeAdapter, ScriptedModel
+from bot.testing.model import Reply
+from bot.tools.mood import NAME
+from tests.conftest import MakeApp
+from tests.talking import Chat, open_chat
+from tests.test_commands_personas import bring, plain
+
+STATE = {
+    "mood": {"type": "string", "enum": ["calm", "cross"], "description": "how she feels"},
+    "trust": {"type": "integer", "minimum": 0, "maximum": 10, "default": 3},
+    "awake": {"type": "boolean", "default": True},
+    "wish": {"type": "string"},
+}
+MOODY = plain("Mira", extensions={"familiar": {"state": STATE}})
+
+
+def card(state: object) -> PersonaCard:
+    return read_card(plain("Mira", extensions={"familiar": {"state": state}}))[0]
+
+
+def call(**arguments: Any) -> Reply:
+    return Reply(text="", tool_calls=(ToolCall(id="c1", name=NAME, arguments=json.dumps(arguments)),))
+
+
+def last_words(request: ModelRequest) -> str:
+    return "\n".join(message.text for message in request.messages[-2:])
+
+
+async def talk_to_mira(make_app: MakeApp, *script: Reply | str, **settings: Any) -> Chat:
+    chat = await open_chat(make_app, model=ScriptedModel(script or ("ok",)), **settings)
+    await chat.ask(f"/persona use {await bring(chat, MOODY)}")
+    return chat
+
+
+def test_a_card_says_what_its_persona_keeps_and_with_what_it_begins() -> None:
+    fields = mood_fields(card(STATE))
+    assert written_mood(mood_of(fields, {})) == "mood: calm; trust: 3; awake: true; wish: –"
+    assert [field.takes for field in fields] == ["calm, cross", "0–10", "", ""]
+    assert fields[0].schema == {"type": "string", "enum": ["calm", "cross"], "description": "how she feels"}
+    assert fields[1].schema == {"type": "integer", "description": "0–10"}
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        None,
+        [],
+        "calm",
+        {"mood": "calm"},
+        {"9lives": {"type": "integer"}},
+        {"a b": {}},
+        {"x" * 40: {}},
+        {"mood": {"type": "array"}},
+        {"mood": {"type": {}}},
+    ],
+)
+def test_P06_junk_in_a_schema_is_no_field(state: object) -> None:
+    assert mood_fields(card(state)) == ()
+
+
+def test_P06_a_schema_is_bounded_and_mended() -> None:
+    fields = mood_fields(card({f"n{n}": {"type": "integer", "maximum": 1e99, "minimum": "x"} for n in range(50)}))
+    assert len(fields) == MAX_FIELDS
+    (odd,) = mood_fields(card({"trust": {"type": "integer", "minimum": 9, "maximum": 2, "default": 77}}))
+    assert (odd.minimum, odd.maximum, odd.default) == (2, 9, 2)
+    (text,) = mood_fields(
+        card({"mood": {"enum": [1, None, "x" * (MAX_CHARS + 1), "calm", "calm"], "default": "x\x00"}})
+    )
+    assert (text.choices, text.default) == (("calm",), "calm")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "read"),
+    [
+        ("mood", "CROSS", "cross"),
+        ("trust", "7", 7),
+        ("trust", 7.0, 7),
+        ("awake", "False", False),
+        ("wish", " a  b ", "a b"),
+    ],
+)
+def test_values_are_read_as_models_write_them(name: str, value: object, read: object) -> None:
+    field = next(field for field in mood_fields(card(STATE)) if field.name == name)
+    assert field.read(value) == read
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mood", "wild"),
+        ("trust", 11),
+        ("trust", True),
+        ("trust", 2.5),
+        ("trust", "nan"),
+        ("awake", 1),
+        ("wish", "x" * 101),
+    ],
+)
+def test_a_value_that_the_card_does_not_allow_is_refused_in_words(name: str, value: object) -> None:
+    field = next(field for field in mood_fields(card(STATE)) if field.name == name)
+    with pytest.raises(BadValue, match=f"^{name} is "):
+        field.read(value)
+
+
+def test_what_was_kept_counts_only_as_far_as_the_card_still_allows_it() -> None:
+    kept = {"mood": "gone", "trust": 5, "strange": "x"}
+    assert mood_of(mood_fields(card(STATE)), kept) == {"mood": "calm", "trust": 5, "awake": True, "wish": ""}
+
+
+async def test_the_model_changes_the_state_by_a_tool_and_reads_it_with_every_turn(make_app: MakeApp) -> None:
+    chat = await talk_to_mira(make_app, call(mood="cross", trust=1), "Hmpf.", "Still.")
+    assert (await chat.say("you are late"))[-1] == "Hmpf."
+    first, second = chat.model.requests
+    assert "mood: calm (calm, cross); trust: 3 (0–10)" in last_words(first)
+    assert NAME in [tool.name for tool in first.tools]
+    assert "Your state is now: mood: cross; trust: 1" in second.messages[-1].text
+    await chat.say("and?")
+    assert "mood: cross (calm, cross); trust: 1 (0–10)" in last_words(chat.model.requests[-1])
+    assert "mood: cross" not in chat.model.requests[-1].messages[0].text
+
+
+async def test_a_call_that_the_card_does_not_allow_changes_nothing(make_app: MakeApp) -> None:
+    chat = await talk_to_mira(make_app, call(mood="cross", trust=99), call(hunger=1), call(), "ok")
+    await chat.say("hello")
+    told = [message.text for message in chat.model.requests[-1].messages if message.role.value == "tool"]
+    assert told == [
+        "Error: Nothing is set: trust is a whole number from 0 to 10.",
+        "Error: There is no 'hunger'. There are: mood, trust, awake, wish.",
+        "Error: Nothing is set. Give at least one of: mood, trust, awake, wish.",
+    ]
+    assert "mood: calm; trust: 3" in await chat.ask("/persona info")
+
+
+async def test_only_a_persona_with_a_schema_has_the_tool(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    await chat.say("hello")
+    assert NAME not in [tool.name for tool in chat.model.requests[-1].tools]
+    assert "set_state" not in str(chat.model.requests[-1].messages)
+
+
+async def test_the_state_outlives_a_restart_and_a_reset_begins_anew(make_app: MakeApp) -> None:
+    chat = await talk_to_mira(make_app, call(trust=9), "ok")
+    await chat.say("hello")
+    await chat.app.close()
+    chat = await open_chat(make_app, adapter=FakeAdapter())
+    assert "mood: calm; trust: 9" in await chat.ask("/persona info")
+    await chat.say("/reset")
+    assert "mood: calm; trust: 3" in await chat.ask("/persona info")

@@ -8,9 +8,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bot.llm.directory import ModelDirectory
-from bot.opening import model_in_force, persona_for
+from bot.opening import model_in_force
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, PersonaLibrary, fold
+from bot.personas.shelf import persona_for
 from bot.store import ledger
 from bot.store.database import Tx
 from bot.store.personas import name_of

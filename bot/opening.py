@@ -18,8 +18,9 @@ from bot.lore import LoreReader
 from bot.memory.due import due_items
 from bot.memory.items import NO_MEMORY, Memory, Written
 from bot.overrides import Resolver, SessionSettings, Source
-from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, Shelf
+from bot.personas.library import Persona, PersonaLibrary
 from bot.personas.mood import Value, mood_fields, mood_of
+from bot.personas.shelf import persona_id_for
 from bot.prompt.build import Prompt
 from bot.prompt.memory import write_memory
 from bot.prompt.pictures import choose_images
@@ -333,19 +334,3 @@ def model_in_force(models: ModelDirectory, settings: SessionSettings) -> ModelIn
             lost = lost or chosen
     default = "" if settings.chain.get("model") else settings.values.model
     return ModelInForce(name=models.effective(default), source=Source.DEFAULT, lost=lost)
-
-
-def persona_for(shelf: Shelf, configured: str) -> Persona | None:
-    """The persona that a setting names: nobody for `none`, the default one when it is empty or its card is gone."""
-    if configured.strip().lower() == NO_PERSONA:
-        return None
-    found = shelf.find(configured) if configured else None
-    if isinstance(found, Ambiguous):
-        return found.matches[0]
-    return found or shelf.default
-
-
-def persona_id_for(shelf: Shelf, configured: str) -> str:
-    """The id that the database keeps for it."""
-    persona = persona_for(shelf, configured)
-    return persona.id if persona else NO_PERSONA

@@ -17,8 +17,8 @@ from bot.heard import heard_text
 from bot.introduction import Introducer, Introduction
 from bot.judging import Judge, Verdict
 from bot.news import News, NewsDesk
-from bot.opening import persona_id_for
 from bot.overrides import SessionSettings
+from bot.personas.shelf import persona_id_for
 from bot.reposts import RecentReposts
 from bot.store import cast as calling
 from bot.store import conversations, messages, sessions

@@ -71,6 +71,6 @@ async def test_lore_is_written_listed_tested_changed_and_removed(make_app: MakeA
     assert "“dragon” is mentioned" in told
     await chat.ask("/lore edit 1 --keys cat It purrs")
     assert "No entry" in await chat.ask("/lore test the dragon!")
-    assert "It purrs" in await chat.ask("/lore show 1")
+    assert "It purrs" in await chat.ask("/lore read 1")
     assert "dragon" not in await chat.ask("/lore remove 1")
     assert "There is no lore here" in await chat.ask("/lore")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from bot.opening import persona_for
 from bot.overrides import Granted
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
 from bot.personas.proposals import NO_PROPOSALS
+from bot.personas.shelf import persona_for
 from bot.settings import Settings
 
 

@@ -16,8 +16,8 @@ from bot.chat import ChannelRef, OptionKind, OptionSpec
 from bot.commands.command import Call, Desk
 from bot.commands.keys import demand_sound
 from bot.errors import UserError
-from bot.opening import persona_id_for
 from bot.overrides import SessionSettings, Source
+from bot.personas.shelf import persona_id_for
 from bot.store import conversations, replies, sessions
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow

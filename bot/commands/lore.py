@@ -1,4 +1,4 @@
-"""/lore list, show and test: what the lorebooks hold that count here, and what would bring which entry in."""
+"""/lore list, read and test: what the lorebooks hold that count here, and what would bring which entry in."""
 
 from __future__ import annotations
 
@@ -85,8 +85,8 @@ def _cut(text: str, chars: int) -> str:
     return line if len(line) <= chars else line[:chars].rstrip() + "…"
 
 
-async def show_lore(call: Call, desk: Desk) -> Outbound:
-    """`/lore show NUMBER [--for card|place|me]`: one entry, whole."""
+async def read_lore(call: Call, desk: Desk) -> Outbound:
+    """`/lore read NUMBER [--for card|place|me]`: one entry, whole."""
     books, _ = await visible_books(call, desk)
     wanted, number = _wanted(call), call.options["number"]
     for name in (PLACE, MINE, CARD):
@@ -162,8 +162,8 @@ NUMBER = OptionSpec(name="number", required=True)
 LORE_COMMANDS = (
     Command(spec=CommandSpec(path=("lore", "list"), options=(KEYWORD, OF, PAGE), ephemeral=True), run=list_lore),
     Command(
-        spec=CommandSpec(path=("lore", "show"), options=(NUMBER, OF), ephemeral=True, example="lore show 3"),
-        run=show_lore,
+        spec=CommandSpec(path=("lore", "read"), options=(NUMBER, OF), ephemeral=True, example="lore read 3"),
+        run=read_lore,
     ),
     Command(
         spec=CommandSpec(

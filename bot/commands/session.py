@@ -12,8 +12,9 @@ from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import ALL, NAME, find_key, read_value, shown
 from bot.commands.offers import suggest_for_reset, suggest_for_set
 from bot.errors import UserError
-from bot.opening import model_in_force, persona_for
+from bot.opening import model_in_force
 from bot.overrides import SessionSettings, Source
+from bot.personas.shelf import persona_for
 from bot.settings import place_keys
 
 CHOSEN = ("model", "persona", "thinking")

@@ -127,6 +127,22 @@ class Shelf(ABC):
         return list(dict.fromkeys(spellings[name] for name in near_names(text, spellings, limit=limit)))
 
 
+def persona_for(shelf: Shelf, configured: str) -> Persona | None:
+    """The persona that a setting names: nobody for `none`, the default one when it is empty or its card is gone."""
+    if configured.strip().lower() == NO_PERSONA:
+        return None
+    found = shelf.find(configured) if configured else None
+    if isinstance(found, Ambiguous):
+        return found.matches[0]
+    return found or shelf.default
+
+
+def persona_id_for(shelf: Shelf, configured: str) -> str:
+    """The id that the database keeps for it."""
+    persona = persona_for(shelf, configured)
+    return persona.id if persona else NO_PERSONA
+
+
 def fold(text: str) -> str:
     """A name as it is compared: one case, one width, single spaces."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

@@ -82,7 +82,7 @@ class DiscordTransport:
         texts = [text for text in split(to_discord(outbound.text), room, length=utf16_length) if text.strip()]
         parts = [Part(text=text, private=outbound.private) for text in texts]
         if parts and final:
-            parts[-1] = replace(parts[-1], buttons=outbound.buttons)
+            parts[-1] = _with_picture(replace(parts[-1], buttons=outbound.buttons), outbound.picture)
             if outbound.file:
                 parts[-1] = self._with_file(parts[-1], outbound.file)
         if final and len(parts) > self._max_parts:
@@ -258,6 +258,11 @@ class DiscordTransport:
         channel = (await self._logged_in()).get_partial_messageable(self._channel_id)
         async with faults_told(repeatable=True):
             await action(channel.get_partial_message(int(message_id)))
+
+
+def _with_picture(part: Part, picture: bytes) -> Part:
+    """A message with a picture; without the right to attach one, the message alone."""
+    return replace(part, picture=picture, instead=(part,)) if picture else part
 
 
 def spot_id(channel: ChannelRef) -> int:

@@ -14,6 +14,8 @@ from bot.chat import Button, OutFile
 
 REST_FILE = "answer.md"
 """The whole answer, where it needs more messages than are allowed."""
+PICTURE_FILE = "picture.jpg"
+"""A picture, which Discord shows below the text."""
 
 BUTTON_PREFIX = "familiar:"
 """Begins the custom id of our buttons; the command follows. Discord allows 100 characters."""
@@ -24,14 +26,15 @@ ROWS = 5
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """One Discord message of an answer; only the last one has buttons, its file, and the whole answer as one if it is
-    cut.
+    """One Discord message of an answer; only the last one has buttons, its file and picture, and the whole answer as a
+    file if it is cut.
     """
 
     text: str
     buttons: tuple[tuple[Button, ...], ...] = ()
     whole: str = ""
     file: OutFile | None = None
+    picture: bytes = b""
     private: bool = False
     instead: tuple[Part, ...] = ()
     """The same and what is in the file alone, as messages for where no files are allowed (T15)."""
@@ -58,7 +61,8 @@ def edited(part: Part) -> dict[str, Any]:
 
 def _files(part: Part) -> list[discord.File]:
     rest = OutFile(name=REST_FILE, text=part.whole) if part.whole else None
-    return [discord.File(io.BytesIO(file.content), file.name) for file in (rest, part.file) if file]
+    picture = OutFile(name=PICTURE_FILE, text="", data=part.picture) if part.picture else None
+    return [discord.File(io.BytesIO(file.content), file.name) for file in (rest, part.file, picture) if file]
 
 
 def _view(rows: tuple[tuple[Button, ...], ...]) -> View:

@@ -59,6 +59,11 @@ def is_unparsable(error: BadRequest) -> bool:
     return "entit" in error.message.lower()
 
 
+def is_picture(error: BaseException | None) -> bool:
+    """A message under a picture, which cannot become a text alone."""
+    return isinstance(error, BadRequest) and "no text in the message to edit" in error.message.lower()
+
+
 def is_about_drafts(error: BaseException | None) -> bool:
     """A draft to a chat or for a bot that may not have any, or a server that is older than Bot API 9.3."""
     return isinstance(error, InvalidToken) or (isinstance(error, BadRequest) and "draft" in error.message.lower())

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import structlog
-from telegram import InlineKeyboardMarkup, LinkPreviewOptions, Message, MessageEntity, ReplyParameters
+from telegram import InlineKeyboardMarkup, InputMediaPhoto, LinkPreviewOptions, Message, MessageEntity, ReplyParameters
 from telegram.constants import ChatAction
 from telegram.error import BadRequest, TelegramError
 
@@ -20,6 +20,7 @@ from adapters.pacing import Refused, Uncertain
 from adapters.telegram.commands import to_keyboard
 from adapters.telegram.faults import (
     is_about_drafts,
+    is_picture,
     is_reply_gone,
     is_thread_gone,
     is_unchanged,
@@ -35,6 +36,8 @@ log = structlog.get_logger(__name__)
 
 MESSAGE_LENGTH = 4096
 """UTF-16 units of a message's text after entities parsing (Bot API, sendMessage; T05)."""
+CAPTION_LENGTH = 1024
+"""The same of the text under a picture (Bot API, sendPhoto)."""
 REST_FILE = "answer.md"
 """The whole answer, where it needs more messages than are allowed."""
 SUPERGROUP = "-100"
@@ -44,11 +47,12 @@ NO_PREVIEW = LinkPreviewOptions(is_disabled=True)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Part:
-    """One Telegram message of an answer: text, or a file, which by itself is the whole answer."""
+    """One Telegram message of an answer: text, alone or under a picture; or a file, which is the whole answer."""
 
     text: str = ""
     entities: tuple[MessageEntity, ...] = ()
     keyboard: InlineKeyboardMarkup | None = None
+    picture: bytes = b""
     file: bytes = b""
     file_name: str = REST_FILE
     instead: tuple[Part, ...] = ()
@@ -108,7 +112,7 @@ class TelegramTransport:
         if not (final and texts):
             return texts[: self._max_parts]
         keyboard = to_keyboard(outbound.buttons)
-        texts[-1] = replace(texts[-1], keyboard=keyboard)
+        texts[-1] = _with_picture(replace(texts[-1], keyboard=keyboard), outbound.picture)
         parts, rest = texts[: self._max_parts], tuple(texts[self._max_parts :])
         if rest:
             parts.append(Part(file=answer.encode(), keyboard=keyboard, instead=rest))
@@ -177,8 +181,10 @@ class TelegramTransport:
             if not part.file:
                 await self.edit(message_id, part, 0)
                 return message_id
-        except Refused as refusal:  # deleted meanwhile, or too old to be edited
+        except Refused as refusal:  # deleted meanwhile, too old to be edited, or a picture, which takes no mere text
             log.info("telegram.pressed_message_gone", chat=self._chat_id, reason=str(refusal))
+            if is_picture(refusal.__cause__):
+                await self.delete(message_id)
         self._pressed = None
         return None
 
@@ -201,26 +207,34 @@ class TelegramTransport:
         }
         if part.file:
             return await self._bot.send_document(chat_id, part.file, filename=part.file_name, **attached)
+        if part.picture:
+            entities = part.entities or None
+            return await self._bot.send_photo(
+                chat_id, part.picture, caption=part.text, caption_entities=entities, **attached
+            )
         return await self._bot.send_message(
             chat_id, part.text, entities=part.entities or None, link_preview_options=NO_PREVIEW, **attached
         )
 
     async def _show(self, chat_id: int, message_id: int, part: Part) -> None:
         try:
-            await self._bot.edit_message_text(
-                part.text,
-                chat_id,
-                message_id,
-                entities=part.entities or None,
-                link_preview_options=NO_PREVIEW,
-                reply_markup=part.keyboard,
-            )
+            await self._show_once(chat_id, message_id, part)
         except BadRequest as refusal:
             if is_unchanged(refusal):
                 return
             if not (part.entities and is_unparsable(refusal)):
                 raise
             await self._show(chat_id, message_id, part.plain())
+
+    async def _show_once(self, chat_id: int, message_id: int, part: Part) -> None:
+        entities, keyboard = part.entities or None, part.keyboard
+        if part.picture:
+            picture = InputMediaPhoto(part.picture, caption=part.text, caption_entities=entities)
+            await self._bot.edit_message_media(picture, chat_id, message_id, reply_markup=keyboard)
+            return
+        await self._bot.edit_message_text(
+            part.text, chat_id, message_id, entities=entities, link_preview_options=NO_PREVIEW, reply_markup=keyboard
+        )
 
     async def _sketch(self, chat_id: int, part: Part) -> None:
         try:
@@ -238,6 +252,12 @@ def message_link(channel: ChannelRef, message_id: str) -> str | None:
     if channel.is_dm or not channel.place.startswith(SUPERGROUP) or not message_id.isdigit():
         return None
     return "/".join(filter(None, ("https://t.me/c", channel.place[len(SUPERGROUP) :], channel.thread, message_id)))
+
+
+def _with_picture(part: Part, picture: bytes) -> Part:
+    """A message under a picture, if the text may stand there; the message alone where no pictures are allowed (T15)."""
+    fits = len(part.text.encode("utf-16-le")) <= 2 * CAPTION_LENGTH
+    return replace(part, picture=picture, instead=(part,)) if picture and fits else part
 
 
 def _sound(text: str) -> str:

@@ -84,6 +84,22 @@ def edit_message_text(server: TelegramEmulator, params: Params) -> Json:
     return message
 
 
+def edit_message_media(server: TelegramEmulator, params: Params) -> Json:
+    """A text may become a picture, and a picture another one; whether that is the same is not looked at."""
+    chat, message = _own_message(server, params)
+    media: Json = params.json("media") or {}
+    if media.get("type") != "photo":
+        raise bad_request("type of file mismatch")
+    one = Params({**media, "photo": media["media"]}, params.files)
+    new = {**_file(server, one, "photo"), **rules.caption(one), **rules.keyboard(params)}
+    params.file(media["media"].removeprefix("attach://"))
+    rules.keep_pace(chat, server.pace, server.clock())
+    for key in ("text", "entities", "caption", "caption_entities", "reply_markup"):
+        message.pop(key, None)
+    message |= {**new, "edit_date": int(server.clock())}
+    return message
+
+
 def edit_message_reply_markup(server: TelegramEmulator, params: Params) -> Json:
     _, message = _own_message(server, params)
     new = rules.keyboard(params)

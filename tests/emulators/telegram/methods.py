@@ -35,6 +35,7 @@ METHODS: Mapping[str, Method] = {
         messages.send_photo,
         messages.send_media_group,
         messages.edit_message_text,
+        messages.edit_message_media,
         messages.edit_message_reply_markup,
         messages.delete_message,
         messages.delete_messages,

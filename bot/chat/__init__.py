@@ -15,6 +15,7 @@ from bot.chat.commands import (
     ValueQuery,
     words_after,
 )
+from bot.chat.forms import AskForm, Form, FormField
 from bot.chat.messages import (
     Attachment,
     AttachmentKind,
@@ -44,6 +45,7 @@ from bot.chat.words import Word, cut_words, opens_quote
 
 __all__ = [
     "Adapter",
+    "AskForm",
     "Attachment",
     "AttachmentKind",
     "Author",
@@ -58,6 +60,8 @@ __all__ = [
     "Deliver",
     "FetchFile",
     "Finding",
+    "Form",
+    "FormField",
     "Inbound",
     "InboundKind",
     "LoadPicture",

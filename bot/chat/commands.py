@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from bot.chat.forms import AskForm, no_form
 from bot.chat.messages import Author, ChannelRef
 
 
@@ -50,6 +51,10 @@ class CommandSpec:
     """A constant, because Discord wants it when the command is deferred, before anything is known (D10)."""
     manages: bool = False
     """Whether it changes a place for everyone: in groups it needs the platform's own rights."""
+    opens_form: bool = False
+    """Whether it may open a form, which must be asked for first (`CommandMenu.ask_form`): where a platform has forms,
+    nothing may be answered before. A constant like `ephemeral`.
+    """
     example: str = ""
     """A line that uses it, without its slash, for those who ask for help."""
 
@@ -167,6 +172,7 @@ class CommandMenu:
     translate: Translate
     locales: tuple[str, ...]  # every one of the catalogue, English first
     complete: Complete
+    ask_form: AskForm = no_form
 
     @property
     def names(self) -> CommandNames:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -161,6 +161,8 @@ class Inbound:
     command: CommandCall | None = None
     commands_need_mention: bool = False
     """Whether a command in `text` counts only with a mention, as in Discord's servers, where "/" is not ours alone."""
+    filled: Mapping[str, str] | None = None
+    """Only for BUTTON: what a form was filled with, by the keys of its fields."""
     reply_handle: object | None = None
     """Opaque to the core; handed back to `open_reply` so that a deferred command or a pressed button is answered."""
     may_be_repost: bool = False

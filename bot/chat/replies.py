@@ -15,6 +15,8 @@ class Button:
     label: str
     command: str
     """At most 64 bytes of UTF-8, Telegram's limit for callback data."""
+    opens_form: bool = False
+    """Whether the command may open a form, which must be asked for first (`CommandMenu.ask_form`)."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
-from bot.chat import ChannelRef, CommandNames, CommandSpec, Inbound, Outbound, ReplyStream, ValueQuery
+from bot.chat import ChannelRef, CommandNames, CommandSpec, Form, Inbound, Outbound, ReplyStream, ValueQuery
 from bot.dispatch import Dispatcher
 from bot.errors import UserError
 from bot.gate import AccessPolicy
@@ -171,6 +171,8 @@ class Desk:
 
 
 Run = Callable[[Call, Desk], Awaitable[Outbound | None]]
+MakeForm = Callable[[Call, Desk], Awaitable[Form | None]]
+"""`None` where it opens none this time. The call has no message of its own, and is answered by nothing else."""
 Suggest = Callable[[Desk, ValueQuery], Awaitable[Sequence[str]]]
 """Values for an option, best first."""
 
@@ -182,6 +184,8 @@ class Command:
     spec: CommandSpec
     run: Run
     suggest: Suggest | None = None
+    form: MakeForm | None = None
+    """Makes the form that it opens where the platform has forms; `spec.opens_form` says that it may."""
 
 
 _MARKUP = re.compile(r"[\\`*\]<>|~#&$]|(?<!\w)_+|_+(?!\w)")

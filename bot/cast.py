@@ -22,6 +22,9 @@ PROFILE_CHARS = 160
 SOMEBODY = {"en": "the people here", "zh": "这里的各位"}
 """Whom a profile means by `{{user}}`."""
 
+_TO_ITSELF = re.compile(r"you are |you're |你是", re.IGNORECASE)
+"""How a description begins that speaks to the persona; the others would take it for themselves."""
+
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s|(?<=[。！？])|\n")
 
 
@@ -145,5 +148,6 @@ def profile_of(persona: Persona) -> str:
     own = own_extension(persona.card, "profile")
     text = own if isinstance(own, str) and own.strip() else _SENTENCE_END.split(persona.card.description.strip(), 1)[0]
     user = SOMEBODY["zh" if persona.language.startswith("zh") else "en"]
-    line = " ".join(expand(text, char=persona.name, user=user, where=Where.PREFIX).split())
+    expanded = expand(text, char=persona.name, user=user, where=Where.PREFIX)
+    line = " ".join(_TO_ITSELF.sub("", expanded.strip(), 1).split())
     return line if len(line) <= PROFILE_CHARS else line[:PROFILE_CHARS].rstrip() + "…"

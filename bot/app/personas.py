@@ -35,8 +35,15 @@ def granted_by(library: PersonaLibrary) -> Granted:
 
 def _named(settings: Settings) -> Iterator[tuple[str, str]]:
     yield "PERSONA", settings.persona
+    yield from (("CAST", _card_of(entry)) for entry in settings.cast)
     for platform, values in settings.profiles.items():
-        yield f"PROFILES__{platform.upper()}__PERSONA", str(values.get("persona") or "")
+        setting = f"PROFILES__{platform.upper()}__"
+        yield f"{setting}PERSONA", str(values.get("persona") or "")
+        yield from ((f"{setting}CAST", _card_of(entry)) for entry in values.get("cast") or ())
+
+
+def _card_of(entry: str) -> str:
+    return entry.partition(":")[0].strip()
 
 
 def _problem(typed: str, library: PersonaLibrary) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from bot.chat import Complete, ValueQuery
+from bot.commands.cast import CAST_COMMANDS
 from bot.commands.clearing import CLEARING_COMMANDS
 from bot.commands.command import Command, Desk
 from bot.commands.compact import COMPACT_COMMANDS
@@ -56,6 +57,7 @@ COMMANDS: tuple[Command, ...] = (
     *LORE_COMMANDS,
     *LORE_EDIT_COMMANDS,
     *LORE_FILE_COMMANDS,
+    *CAST_COMMANDS,
     *MODEL_COMMANDS,
     *SESSION_COMMANDS,
     *CONVERSATION_COMMANDS,

@@ -70,6 +70,8 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
             return persona.id if persona else NO_PERSONA
         case "language":
             return _language(typed, desk)
+        case "cast":
+            return tuple(_cast_entry(entry, desk.shelf(call)) for entry in key.parse(typed))
     try:
         value = key.parse(desk.names.find_choice(typed, key.choices) or typed)
     except ValidationError:
@@ -77,6 +79,14 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise _refusal(key, typed)
     return value
+
+
+def _cast_entry(typed: str, shelf: Shelf) -> str:
+    name, colon, words = typed.partition(":")
+    persona = find_persona(shelf, name)
+    if persona is None:
+        raise UserError("persona-which")
+    return f"{persona.id}{colon}{words}"
 
 
 def find_persona(shelf: Shelf, typed: str) -> Persona | None:

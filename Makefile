@@ -26,9 +26,9 @@ fmt: $(VENV)/.dev-stamp
 
 # The locks carry hashes and no index address, so that every mirror serves them.
 lock: $(VENV)/.dev-stamp
-	$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	$(BIN)/uv pip compile pyproject.toml --extra mcp --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 		--custom-compile-command "make lock" --quiet -o requirements.lock
-	$(BIN)/uv pip compile pyproject.toml --extra dev -c requirements.lock --universal --python-version 3.11 --generate-hashes \
+	$(BIN)/uv pip compile pyproject.toml --extra dev --extra mcp -c requirements.lock --universal --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --custom-compile-command "make lock" --quiet -o requirements-dev.lock
 
 bench: $(VENV)/.dev-stamp

@@ -42,7 +42,7 @@ Extend = Callable[[str, str], str]
 @pytest.fixture(autouse=True)
 def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A developer's own tokens and models must not reach a test."""
-    heads = tuple(f"{name}__" for name in ("PROVIDERS", "PROFILES")) + tuple(known_names())
+    heads = tuple(f"{name}__" for name in ("PROVIDERS", "PROFILES", "MCP")) + tuple(known_names())
     for name in os.environ:
         if name.startswith(heads):
             monkeypatch.delenv(name)

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.boundaries import TASK_BOUNDARIES
+
 ROOT = Path(__file__).resolve().parents[1]
 PRODUCT = ("bot", "adapters", "migrations")
 EVERYTHING = (*PRODUCT, "tests", "bench")
@@ -30,9 +32,9 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.personas.imported", "bot.gate", "bot.cast", "bot.quota", "bot.reposts", "bot.prompt", "bot.lore", "bot.greeting"),
     ("bot.tools", "bot.tool_calls"),
     ("bot.agent", "bot.memory", "bot.accounting", "bot.settling"),
-    ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge"),
+    ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge", "bot.approvals"),
     ("bot.commands",),
-    ("bot.pipeline", "bot.recording", "bot.runner", "bot.cascade", "bot.introduction", "bot.judging"),
+    ("bot.pipeline", "bot.reminding", "bot.recording", "bot.runner", "bot.cascade", "bot.introduction", "bot.judging"),
     ("bot.extensions", "bot.guarded", "bot.app", "bot.cli", "bot.web", "bot.__main__"),
     ("bot.testing",),
 )
@@ -45,8 +47,9 @@ HOMES: dict[str, tuple[str, ...]] = {
     "apscheduler": ("bot.scheduler",),
     "discord": ("adapters.discord",),
     "dotenv": ("bot.env.file",),
-    "httpx2": ("bot.llm.transport",),
+    "httpx2": ("bot.llm.transport", "bot.tools.mcp.connection"),
     "markdown_it": ("adapters.markup",),
+    "mcp": ("bot.tools.mcp",),
     "openai": ("bot.llm.connection",),
     "platformdirs": ("bot.llm",),
     "polib": ("bot.locale",),
@@ -71,21 +74,6 @@ ADAPTERS_MAY_IMPORT = (*_BORDER, "adapters.incoming", "adapters.markup", "adapte
 """Besides their own package, their SDK and the standard library."""
 MAY_IMPORT_ADAPTERS = ("bot.app", "bot.testing", "adapters")
 
-TASK_BOUNDARIES: dict[str, str] = {
-    # Where any exception may be caught, and why nothing narrower will do.
-    "adapters.discord.connection:Connection._supervise": "any fault in the library ends a connection; connect again",
-    "adapters.discord.lanes:Lanes._run": "one bad event must not silence its channel",
-    "bot.app.running:App._run_adapter": "a platform's crash is a failure of that platform, and decides the exit code",
-    "bot.extensions:find_modules": "an extension may fail in any way while it is imported; the operator must hear it",
-    "bot.extensions:_extension_of": "the same while it is asked what it brings",
-    "bot.guard:Guard.call": "an extension may be anybody's code; everybody else goes on without it",
-    "bot.memory.compaction:Compactor._carry_out": "a fault that is not on record would be paid for again at every turn",
-    "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",
-    "bot.prompt.build:PromptBuilder._section": "a section may be anybody's code; the turn goes on without it",
-    "bot.tool_calls:ToolCalls._result": "a tool may be anybody's code; the model hears that it failed",
-    "bot.runner:TurnRunner.run": "a turn that cannot be opened is told to whoever asked",
-    "bot.runner:TurnRunner._carry_out": "a turn that breaks is told, and is not tried again at every start",
-}
 TASK_STARTERS = ("bot.tasks",)
 
 MAX_FILE_LINES = 350

@@ -293,7 +293,7 @@ def test_a_window_too_small_for_a_prompt_is_refused_wherever_it_is_stated(load: 
 
 def test_every_shown_default_of_the_example_can_be_taken_as_it_stands(load: Load) -> None:
     lines = [line.removeprefix("#") for line in env_example().splitlines() if re.match(r"#[A-Z_]+=", line)]
-    free = ("PROVIDERS", "PROFILES", "MODELS")
+    free = ("PROVIDERS", "PROFILES", "MODELS", "MCP")
     assert {line.partition("=")[0] for line in lines if not line.startswith(free)} == {*known_names()} - {*free}
     assert load(*(line for line in lines if not line.startswith(free))) == load_settings(None)
     assert set(load(*lines).providers) == {"ollama"}  # an empty key is none

@@ -10,7 +10,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from bot.env.names import leaves
-from bot.settings import KNOWN_SERVERS, ProviderSettings, Settings
+from bot.settings import KNOWN_SERVERS, McpSettings, ProviderSettings, Settings
 
 _OPENING = """\
 # Familiar reads its settings from the environment and from a file named .env beside this one.
@@ -27,11 +27,15 @@ WIDTH = 120
 
 _FREE_FORM = {
     "PROVIDERS__OLLAMA__BASE_URL": (f"PROVIDERS__OLLAMA__BASE_URL={KNOWN_SERVERS['ollama']}",),
+    "MCP__FILES__COMMAND": ("MCP__FILES__COMMAND=npx",),
     "PROFILES": ("PROFILES__TELEGRAM__LANGUAGE=zh",),
     "MODELS": ('MODELS={"openai/gpt-5-mini": {"context_window": 64000}}',),
 }
 
-_TABLES: dict[str, tuple[str, type[BaseModel]]] = {"PROVIDERS": ("PROVIDERS__OLLAMA__", ProviderSettings)}
+_TABLES: dict[str, tuple[str, type[BaseModel]]] = {
+    "PROVIDERS": ("PROVIDERS__OLLAMA__", ProviderSettings),
+    "MCP": ("MCP__FILES__", McpSettings),
+}
 """Tables whose entries have names of the operator's choice, each with an example of one and its fields."""
 
 

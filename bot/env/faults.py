@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from bot.env.names import known_names
-from bot.settings import ModelSettings, ProviderSettings
+from bot.settings import McpSettings, ModelSettings, ProviderSettings
 
 
 def sentences(details: Sequence[ErrorDetails]) -> list[str]:
@@ -87,6 +87,10 @@ _WORDS: Mapping[str, str] = {
 
 def _names_beside(loc: tuple[int | str, ...]) -> Iterator[str]:
     """What could have been meant inside a table with names of the operator's choice."""
-    entries: dict[int | str, type[BaseModel]] = {"providers": ProviderSettings, "models": ModelSettings}
+    entries: dict[int | str, type[BaseModel]] = {
+        "providers": ProviderSettings,
+        "models": ModelSettings,
+        "mcp": McpSettings,
+    }
     if entry := entries.get(loc[0]):
         yield from ("__".join((*map(str, loc[:-1]), field)).upper() for field in entry.model_fields)

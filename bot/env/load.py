@@ -60,4 +60,6 @@ def secrets_of(settings: Settings) -> list[str]:
     """Every secret in the settings, for `bot.telemetry` to keep out of the logs."""
     hidden = [settings.discord.token, settings.telegram.token, settings.telegram.webhook.secret_token]
     hidden += [provider.api_key for provider in settings.providers.values()]
+    for server in settings.mcp.values():
+        hidden += [*server.env.values(), *server.headers.values()]
     return [secret.get_secret_value() for secret in hidden if secret is not None]

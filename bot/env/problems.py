@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from bot.env.access import access_problems
 from bot.env.faults import either, in_words
+from bot.env.mcp import mcp_problems
 from bot.env.names import flatten
 from bot.env.sources import Reading
 from bot.settings import (
@@ -144,5 +145,6 @@ CHECKS: tuple[Check, ...] = (
     _provider_problems,
     _database_problems,
     _webhook_problems,
+    mcp_problems,
     lambda reading: access_problems(reading.settings),
 )

@@ -5,6 +5,7 @@ Knows nothing of who uses a setting. `bot.overrides` lays what was changed for a
 
 from bot.settings.access import AccessSettings, BotsSettings, QuotaSettings
 from bot.settings.budget import LEAST_MEMORY_TOKENS, MIN_BUDGET_TOKENS, memory_cap, output_reserve, prompt_budget
+from bot.settings.mcp import McpSettings
 from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
 from bot.settings.place import Activation, PlaceKey, PlaceSettings, place_keys
 from bot.settings.platforms import PLATFORMS, DiscordSettings, TelegramSettings, WebhookSettings
@@ -22,6 +23,7 @@ __all__ = [
     "BotsSettings",
     "ContextPruning",
     "DiscordSettings",
+    "McpSettings",
     "ModelSettings",
     "PlaceKey",
     "PlaceSettings",

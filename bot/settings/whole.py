@@ -11,6 +11,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from bot.settings.access import AccessSettings, BotsSettings, QuotaSettings
 from bot.settings.kinds import NameList, Seconds
+from bot.settings.mcp import McpSettings
 from bot.settings.models import ModelSettings, ProviderSettings
 from bot.settings.place import PlaceSettings
 from bot.settings.platforms import DiscordSettings, TelegramSettings
@@ -32,6 +33,9 @@ class Settings(PlaceSettings, BaseSettings):
         {},
         description="JSON by provider/model, over what is known of its family: context_window, max_output_tokens, "
         "vision, thinking, tools",
+    )
+    mcp: dict[str, McpSettings] = Field(
+        {}, description="servers of tools (MCP), each under a NAME of your choice, as MCP__NAME__...; for example:"
     )
     profiles: dict[str, dict[str, Any]] = Field(
         {}, description="per-place keys for a platform: PROFILES__DISCORD__PERSONA=..."

@@ -36,6 +36,9 @@ count UTF-16 units, which are never fewer (D03)."""
 BLANK = "…"
 """Stands for an instant where everybody sees it, as Discord takes no empty message."""
 
+THINKING = (discord.InteractionType.application_command, discord.InteractionType.modal_submit)
+"""Interactions whose deferral shows us as thinking; that of a pressed button leaves its message as it is."""
+
 BLOCK = re.compile(r"```|#{1,3} |-# |[-*>] |\d+\. ")
 """What Discord reads as a block only at the start of a line, where a name cannot stand before it."""
 
@@ -129,7 +132,7 @@ class DiscordTransport:
         pressed button shows nothing; what can be deleted there is the message with the button.
         """
         interaction = self._open_interaction() if self._deferral_is_open else None
-        if interaction and interaction.type is discord.InteractionType.application_command:
+        if interaction and interaction.type in THINKING:
             self._deferral_is_open = False
             with contextlib.suppress(Wait, Refused, Unreachable):
                 async with faults_told(repeatable=True):
@@ -180,7 +183,7 @@ class DiscordTransport:
         self._handle = None
 
     async def _send_by_interaction(self, interaction: discord.Interaction, part: Part) -> str:
-        is_command = interaction.type is discord.InteractionType.application_command
+        is_command = interaction.type in THINKING
         ephemeral = self._handle is not None and self._handle.ephemeral
         try:
             if part.private and not (is_command and ephemeral):

@@ -19,6 +19,8 @@ PICTURE_FILE = "picture.jpg"
 
 BUTTON_PREFIX = "familiar:"
 """Begins the custom id of our buttons; the command follows. Discord allows 100 characters."""
+FORM_PREFIX = "familiar-form:"
+"""The same of those that may open a form."""
 BUTTON_LABEL_LENGTH = 80
 BUTTONS_PER_ROW = 5
 ROWS = 5
@@ -70,7 +72,7 @@ def _view(rows: tuple[tuple[Button, ...], ...]) -> View:
     view = View(timeout=None)
     for number, row in enumerate(rows[:ROWS]):
         for button in row[:BUTTONS_PER_ROW]:
-            custom_id = f"{BUTTON_PREFIX}{button.command}"
+            custom_id = f"{FORM_PREFIX if button.opens_form else BUTTON_PREFIX}{button.command}"
             view.add_item(UiButton(label=button.label[:BUTTON_LABEL_LENGTH], custom_id=custom_id, row=number))
     view.stop()
     return view

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import io
 from collections import OrderedDict
 from pathlib import Path
 
 import structlog
 
 from bot.personas.card import CardError
-from bot.personas.formats.pictures import demand_a_bearable_picture
+from bot.personas.formats.pictures import as_small_jpeg, as_square_jpeg
 from bot.personas.library import Persona
 from bot.store.database import Database
 from bot.store.personas import read_original
@@ -21,6 +20,8 @@ SIDE_PIXELS = 512
 """The longer side at most: as large as a chat shows it."""
 MAX_FILE_BYTES = 20 << 20
 """Of a picture beside a shipped card: as large as a card may be."""
+FACE_PIXELS = 128
+"""Side of a face, as chats show it beside a message."""
 KEPT = 32
 """Small pictures kept in mind, of about 40 KB each; ours to choose."""
 BESIDE_A_CARD = ("portrait.png", "portrait.jpg", "portrait.webp")
@@ -45,12 +46,24 @@ class Portraits:
                     self._small.popitem(last=False)
         return self._small[key]
 
+    async def face(self, persona: Persona) -> bytes | None:
+        """The picture of a persona as a square JPEG of `FACE_PIXELS`, not remembered; `None` where it has none that can
+        be used.
+        """
+        async with self._decoding:
+            try:
+                data = await self._original(persona)
+                return await asyncio.to_thread(as_square_jpeg, data, FACE_PIXELS) if data else None
+            except CardError as error:
+                log.info("persona.picture_unusable", persona=persona.id, problem=error.problem)
+                return None
+
     async def _make(self, persona: Persona) -> bytes:
         data = await self._original(persona)
         if not data:
             return b""
         try:
-            return await asyncio.to_thread(shrink, data)
+            return await asyncio.to_thread(as_small_jpeg, data, SIDE_PIXELS)
         except CardError as error:
             log.info("persona.picture_unusable", persona=persona.id, problem=error.problem)
             return b""
@@ -70,26 +83,3 @@ def _beside(folder: Path) -> bytes | None:
         except OSError:
             continue
     return None
-
-
-def shrink(data: bytes, side: int = SIDE_PIXELS) -> bytes:
-    """A picture as JPEG with no side longer than `side`; of one that moves the first frame, and white behind glass.
-
-    Raises:
-        CardError: it is no picture, is damaged, or has too many pixels.
-    """
-    demand_a_bearable_picture(data)
-    from PIL import Image  # 5 MB, for those who look at pictures
-
-    written = io.BytesIO()
-    try:
-        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "GIF")) as image:
-            image.draft("RGB", (side, side))
-            image.thumbnail((side, side))
-            clear = image.convert("RGBA")
-        white = Image.new("RGBA", clear.size, "white")
-        white.alpha_composite(clear)
-        white.convert("RGB").save(written, "JPEG", quality=85)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise CardError("The picture is damaged.", "Save it again, as PNG, JPEG or WebP.") from error
-    return written.getvalue()

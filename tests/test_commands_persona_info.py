@@ -7,7 +7,8 @@ import io
 from PIL import Image
 
 from bot.chat import Outbound
-from bot.portraits import SIDE_PIXELS, shrink
+from bot.personas.formats.pictures import as_small_jpeg
+from bot.portraits import SIDE_PIXELS
 from tests.cards import PLAIN_PNG, as_base64, picture, png, text, v3
 from tests.conftest import MakeApp
 from tests.talking import Chat, open_chat
@@ -88,6 +89,6 @@ async def test_a_picture_that_cannot_be_used_is_left_out(make_app: MakeApp) -> N
 
 def test_a_picture_is_made_small_whatever_it_came_as() -> None:
     for data in (PLAIN_PNG, *(picture(kind, side=2_000) for kind in ("JPEG", "WEBP", "GIF"))):
-        with Image.open(io.BytesIO(shrink(data))) as small:
+        with Image.open(io.BytesIO(as_small_jpeg(data, SIDE_PIXELS))) as small:
             assert small.format == "JPEG"
             assert max(small.size) <= SIDE_PIXELS

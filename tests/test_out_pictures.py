@@ -12,7 +12,8 @@ from adapters.telegram.options import Timeouts
 from adapters.telegram.outbound import CAPTION_LENGTH
 from adapters.telegram.request import TelegramRequest
 from bot.chat import Outbound, PartState
-from bot.portraits import shrink
+from bot.personas.formats.pictures import as_small_jpeg
+from bot.portraits import SIDE_PIXELS
 from tests.cards import PLAIN_PNG, picture
 from tests.emulators.discord.harness import staged, states
 from tests.emulators.telegram import TelegramEmulator
@@ -20,8 +21,8 @@ from tests.emulators.telegram.rig import Rig
 from tests.emulators.telegram.stage import Stage, channel
 from tests.test_out_files import discord_transport
 
-CARD = Outbound(text="**Luna**", picture=shrink(PLAIN_PNG))
-OTHER = Outbound(text="**Mira**", picture=shrink(picture("JPEG", side=9)))
+CARD = Outbound(text="**Luna**", picture=as_small_jpeg(PLAIN_PNG, SIDE_PIXELS))
+OTHER = Outbound(text="**Mira**", picture=as_small_jpeg(picture("JPEG", side=9), SIDE_PIXELS))
 
 
 @pytest.fixture

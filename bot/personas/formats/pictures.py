@@ -68,3 +68,42 @@ def as_png(data: bytes) -> bytes:
     except (OSError, ValueError, SyntaxError) as error:
         raise CardError("The picture is damaged.", "Save it again, as PNG, JPEG or WebP.") from error
     return written.getvalue()
+
+
+def as_small_jpeg(data: bytes, side: int) -> bytes:
+    """The picture as JPEG with no side longer than `side` pixels; of one that moves the first frame, and white where it
+    can be seen through.
+
+    Raises:
+        CardError: it is no picture, is damaged, or has too many pixels.
+    """
+    demand_a_bearable_picture(data)
+    from PIL import Image
+
+    written = io.BytesIO()
+    try:
+        with Image.open(io.BytesIO(data), formats=("PNG", "JPEG", "WEBP", "GIF")) as image:
+            image.draft("RGB", (side, side))
+            image.thumbnail((side, side))
+            clear = image.convert("RGBA")
+        white = Image.new("RGBA", clear.size, "white")
+        white.alpha_composite(clear)
+        white.convert("RGB").save(written, "JPEG", quality=85)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        raise CardError("The picture is damaged.", "Save it again, as PNG, JPEG or WebP.") from error
+    return written.getvalue()
+
+
+def as_square_jpeg(data: bytes, side: int) -> bytes:
+    """The picture as a square JPEG, cut where a portrait's head is not.
+
+    Raises:
+        CardError: it is no picture, is damaged, or has too many pixels.
+    """
+    small = as_small_jpeg(data, 4 * side)
+    from PIL import Image, ImageOps
+
+    written = io.BytesIO()
+    with Image.open(io.BytesIO(small), formats=("JPEG",)) as image:
+        ImageOps.fit(image, (side, side), centering=(0.5, 0.25)).save(written, "JPEG", quality=90)
+    return written.getvalue()

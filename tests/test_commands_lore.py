@@ -20,7 +20,7 @@ from tests.talking import BOB, DM, GROUP, open_chat
 from tests.test_commands_personas import answered, button, upload
 from tests.test_lore import last, open_with
 
-MANAGED = {"access": {"admins": ["fake:alice"]}}
+MANAGED: dict[str, Any] = {"access": {"admins": ["fake:alice"]}}
 
 
 async def test_an_entry_is_written_listed_tested_changed_and_removed(make_app: MakeApp) -> None:

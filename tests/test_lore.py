@@ -78,7 +78,15 @@ async def test_what_is_always_there_stands_in_the_prefix_where_its_book_wants_it
     card = {"system_prompt": "{{original}} SYSTEM", "personality": "PERSONALITY", "mes_example": "<START>EXAMPLES"}
     chat = await open_with(make_app, tmp_path, *ORDER, card=card, system_prompt="RULES")
     await chat.say("hello")
-    pieces = ("RULES SYSTEM", "AT BEFORE", "lighthouse", "PERSONALITY", "AT PERSONALITY", "A storm.", "AT SCENARIO")
+    pieces: tuple[str, ...] = (
+        "RULES SYSTEM",
+        "AT BEFORE",
+        "lighthouse",
+        "PERSONALITY",
+        "AT PERSONALITY",
+        "A storm.",
+        "AT SCENARIO",
+    )
     pieces = (*pieces, "AT AFTER", "AT BEFORE EXAMPLES", "EXAMPLES", "AT AFTER EXAMPLES", "private chat")
     places = [system(chat).index(f"\n{piece}" if piece.isupper() else piece) for piece in pieces]
     assert places == sorted(places)

@@ -9,8 +9,9 @@ from functools import lru_cache
 from zoneinfo import ZoneInfo
 
 from bot.cast import Cast, read_cast
-from bot.chat import LoadPicture, Speaker
+from bot.chat import Speaker
 from bot.dispatch import TurnRequest
+from bot.faces import PictureOf, speaker_of
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
@@ -53,9 +54,6 @@ IMAGE_REACH = 500
 
 MEMORIES_KEPT = 256
 """Written memories whose count is remembered: one comes again with every turn until something is folded into it."""
-
-PictureOf = Callable[[Persona], LoadPicture | None]
-"""How the picture of a persona is had, if it has one."""
 
 _Basis = tuple[str, int, int, int]
 """Model, budget, HISTORY_LIMIT and watermark. What was left out for one basis may have room in another."""
@@ -203,16 +201,8 @@ class TurnOpener:
         return read_cast(shelf, read.settings.values, persona_id_for(shelf, read.settings.values.persona))
 
     def _speaker(self, persona: Persona | None, platform: str, *, is_one_of_several: bool) -> Speaker | None:
-        own = persona_id_for(self._library, self._resolver.resolve(platform, ()).values.persona)
-        if persona is None or (persona.id == own and not is_one_of_several):
-            return None
-        return Speaker(
-            persona_id=persona.id,
-            name=persona.name,
-            has_own_face=persona.id != own,
-            is_one_of_several=is_one_of_several,
-            picture=self._picture_of(persona),
-        )
+        own_id = persona_id_for(self._library, self._resolver.resolve(platform, ()).values.persona)
+        return speaker_of(persona, own_id=own_id, is_one_of_several=is_one_of_several, picture_of=self._picture_of)
 
     def _written(self, memory: Memory, window_size: int) -> Written:
         if memory.is_empty:

@@ -1,7 +1,6 @@
 """Faces: a persona's messages under its own name, by one webhook of ours per channel, found or made when first needed.
 
-A webhook takes a name for each message, and a picture only from a public address, which a persona has none of: all
-faces of a channel share the webhook's picture. Knows no pacing and no parts.
+A webhook takes a name and the address of a picture for each message. Knows no pacing and no parts.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from weakref import WeakValueDictionary
 import discord
 import structlog
 
+from adapters.discord.avatars import Avatars
 from adapters.discord.connection import LoggedIn
 from adapters.discord.faults import NO_ROOM, Denied, Expired, faults_told
 from adapters.incoming import inert
@@ -59,6 +59,7 @@ class Faces:
         self, logged_in: LoggedIn, translate: Translate, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._logged_in, self._translate, self._clock = logged_in, translate, clock
+        self.avatars = Avatars(logged_in, clock=clock)
         self._webhooks: dict[int, discord.Webhook] = {}
         self._refusals: dict[int, _Refusal] = {}
         # Two answers at once must not make two webhooks of a channel; a lock is gone with the last one that awaits it.
@@ -129,7 +130,7 @@ class Face:
     """
 
     def __init__(self, faces: Faces, channel: ChannelRef, speaker: Speaker) -> None:
-        self._faces, self._channel = faces, channel
+        self._faces, self._channel, self._speaker = faces, channel, speaker
         self._name = face_name(speaker.name)
         self.label = f"**{discord.utils.escape_markdown(self._name)}**:"
         """Names the persona where its face cannot be worn."""
@@ -165,9 +166,12 @@ class Face:
     async def _send(self, fields: Callable[[], dict[str, Any]]) -> str:
         home, thread = _home(self._channel), _thread(self._channel)
         webhook = await self._faces.webhook(home)
+        avatar = await self._faces.avatars.address(self._speaker) or discord.utils.MISSING
         try:
             async with faults_told(repeatable=False):
-                message = await webhook.send(**fields(), username=self._name, thread=thread, wait=True)
+                message = await webhook.send(
+                    **fields(), username=self._name, avatar_url=avatar, thread=thread, wait=True
+                )
         except Expired:
             self._faces.forget(home, webhook)
             raise

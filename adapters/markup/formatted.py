@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 EntityType = Literal[
@@ -76,6 +76,17 @@ def format_text(text: str, styled: Iterable[Styled]) -> FormattedText:
     return FormattedText(
         text=text, entities=tuple(sorted(entities, key=lambda entity: (entity.offset, -entity.length)))
     )
+
+
+def under_name(name: str, formatted: FormattedText) -> FormattedText:
+    """A text below the name of whoever says it; where there is none, there is no name either."""
+    if not (name and formatted.text.strip()):
+        return formatted
+    line = f"{name}\n"
+    shift = Units(line).offset(len(line))
+    title = Entity(type="bold", offset=0, length=shift - 1)
+    moved = (replace(entity, offset=entity.offset + shift) for entity in formatted.entities)
+    return FormattedText(text=line + formatted.text, entities=(title, *moved))
 
 
 class Units:

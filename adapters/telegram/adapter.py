@@ -12,6 +12,7 @@ import structlog
 from telegram import User
 from telegram.error import BadRequest, Forbidden, InvalidToken, TelegramError
 
+from adapters.incoming import inert
 from adapters.pacing import PacedReply, Wait
 from adapters.telegram.commands import publish_menu
 from adapters.telegram.doctor import examine, privacy, token_refused, unreachable
@@ -148,7 +149,9 @@ class TelegramAdapter:
         max_parts: int = 5,
         speaker: Speaker | None = None,
     ) -> ReplyStream:
-        """Begin an answer: shows the typing sign, sends nothing yet. A pressed button's answer takes its place."""
+        """Begin an answer: shows the typing sign, sends nothing yet. A pressed button's answer takes its place. Where
+        several personas speak, the name of whoever does stands above.
+        """
         transport = TelegramTransport(
             self._outbox,
             channel,
@@ -156,6 +159,7 @@ class TelegramAdapter:
             pressed=handle if isinstance(handle, Pressed) else None,
             max_parts=max_parts,
             own_name=(self._me.username or "") if self._me else "",
+            speaker_name=inert(speaker.name) if speaker and speaker.is_one_of_several else "",
         )
         pace = self._options.private_pace if channel.is_dm else self._options.group_pace
         return PacedReply(transport, interval=pace, before_send=before_send, part_shown=part_shown, spawn=self._spawn)

@@ -15,7 +15,7 @@ from telegram import InlineKeyboardMarkup, InputMediaPhoto, LinkPreviewOptions, 
 from telegram.constants import ChatAction
 from telegram.error import BadRequest, TelegramError
 
-from adapters.markup import FormattedText, split_entities, to_entities, without_mentions
+from adapters.markup import FormattedText, split_entities, to_entities, under_name, without_mentions
 from adapters.pacing import Refused, Uncertain
 from adapters.telegram.commands import to_keyboard
 from adapters.telegram.faults import (
@@ -95,12 +95,13 @@ class TelegramTransport:
         pressed: Pressed | None,
         max_parts: int,
         own_name: str = "",
+        speaker_name: str = "",
     ) -> None:
         self._outbox, self._bot = outbox, outbox.bot
         self._chat_id = int(channel.place)
         self._thread = int(channel.thread) if channel.thread else None
         self._reply_to, self._pressed, self._max_parts = reply_to, pressed, max_parts
-        self._own_name = own_name
+        self._own_name, self._speaker_name = own_name, speaker_name
         self._draft_id = secrets.randbelow(2**31 - 1) + 1
         self.drafts = channel.is_dm and pressed is None and outbox.takes_drafts
         """Private chats stream by drafts, while the server takes them."""
@@ -108,7 +109,7 @@ class TelegramTransport:
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
         """The messages for a text; one that needs more than are allowed ends in a file with all of it."""
         answer = _sound(outbound.text)
-        texts = [part for part in self._parts(to_entities(answer)) if part.text.strip()]
+        texts = [part for part in self._parts(under_name(self._speaker_name, to_entities(answer))) if part.text.strip()]
         if not (final and texts):
             return texts[: self._max_parts]
         keyboard = to_keyboard(outbound.buttons)

@@ -6,6 +6,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from bot.app.clock import build_jobs
 from bot.app.hearing import build_pipeline
@@ -211,6 +212,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
 
 
 def _build_opener(core: Core, models: Models) -> TurnOpener:
+    portraits = Portraits(core.db)
     return TurnOpener(
         db=core.db,
         settings=core.settings,
@@ -223,6 +225,7 @@ def _build_opener(core: Core, models: Models) -> TurnOpener:
         bot_name=BOT_NAME,
         now=core.now,
         count=core.counter.count,
+        picture_of=lambda persona: partial(portraits.face, persona),
     )
 
 

@@ -94,7 +94,7 @@ it. The last message of a final text is not told; `finish` returns it.
 
 
 LoadPicture = Callable[[], Awaitable[bytes | None]]
-"""Loads a persona's picture as a square PNG of 128 pixels; `None` when it cannot be had."""
+"""Loads a persona's picture as a small square PNG or JPEG; `None` when it cannot be had."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -55,7 +55,10 @@ def first_quote(tx: Tx, session_id: int, inbound: Inbound) -> str:
     if quote.is_mine and quote.message_id not in known:
         return ""  # a command's answer, which no prompt may read
     row = known.get(quote.message_id)
-    return _now(row, _quote(row.author_name if row else quote.author_name, quote.text))
+    if row is None:
+        return _quote(quote.author_name, quote.text)
+    said = quote.text.removeprefix(f"{row.author_name}\n")  # one of a cast, where its name stands above what it says
+    return _now(row, _quote(row.author_name, said))
 
 
 def without_private_files(tx: Tx, session_id: int, inbound: Inbound) -> Inbound:

@@ -13,6 +13,7 @@ from aiohttp import BodyPartReader, web
 from simcord.backend.errors import BackendError, invalid_form_body
 from simcord.http import router, routes  # noqa: F401 - importing the routes registers them
 
+from tests.emulators.discord.emojis import ROUTE
 from tests.emulators.discord.faults import Fault, RouteRules
 from tests.emulators.discord.journal import Journal, Request
 from tests.emulators.discord.naming import demand_names
@@ -119,6 +120,8 @@ class Rest:
             return {"url": self.gateway_url, "shards": 1, "session_start_limit": limit}
         if call.method == "PUT" and call.path.endswith("/commands"):
             demand_names(call.body)
+        if ROUTE.fullmatch(call.path):
+            return self._world.emojis.answer(call.method, call.path, call.body)
         if not call.creates_message:
             data = self._dispatch(call)
             if call.path == "/oauth2/applications/@me":

@@ -18,6 +18,7 @@ from simcord.enums import ChannelType
 from simcord.env import Env
 from simcord.results import to_discord_message
 
+from tests.emulators.discord.emojis import Emojis
 from tests.emulators.discord.webhooks import Webhooks
 
 
@@ -36,6 +37,7 @@ class World(Env):
         self.backend = Backend(clock=_RealClock())
         self._message_states.add(self.bot._connection)
         self.webhooks = Webhooks(self.backend)
+        self.emojis = Emojis(self.backend)
         self.managed_role_ids: set[int] = set()
 
     async def _settle_internal(self, **_: Any) -> None:

@@ -9,15 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import statistics
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any
 
 import psutil
 
 from bench.pipeline import write_result
+from bot.lore import LoreReader
 from bot.personas.lorebook import PLACE_ENTRIES, Activation, LoreIndex, ScanContext, read_book, scan
+from bot.store import lorebooks, schema
+from bot.store.database import Database
+from bot.store.lorebooks import BookKey, BookKind
+from bot.testing import make_row, make_turn
 
 RUNS = 15
 SYLLABLES = ("ka", "ri", "do", "mel", "tho", "ran", "sil", "ver", "en", "gor", "la", "bas", "ti", "ul", "mor", "qi")
@@ -55,6 +62,7 @@ async def main() -> None:
             "crowded_message": await _beside(index, [" ".join(rng.sample(keys, 300))]),
             "endless_pattern": await _beside(_patterns(), [CATASTROPHE]),
         },
+        "turn": await _of_turns(raw["entries"], message),
     }
     for name, value in figures.items():
         print(f"lore, {name}: {value}")
@@ -114,17 +122,48 @@ def _each_key(entries: Sequence[dict[str, Any]], message: str) -> float:
     return round(min(_timed(lambda: [key for key in keys if key in message])[1] for _ in range(RUNS)) * 1e3, 2)
 
 
-async def _beside(index: LoreIndex, messages: Sequence[str]) -> dict[str, float]:
-    """How long a scan in a thread takes, and the longest time for which the event loop beside it stood still."""
+async def _of_turns(entries: Sequence[dict[str, Any]], message: str) -> dict[str, float]:
+    """What the bot itself takes to bring lore to a turn: the book is a place's in its database, and read at the first
+    turn alone.
+    """
+    turn = make_turn(make_row(message))
+    with tempfile.TemporaryDirectory() as folder:
+        url = f"sqlite:///{folder}/lore.db"
+        schema.upgrade(url)
+        db = Database(url)
+        await db.run(lorebooks.add_entries, BookKey(BookKind.PLACE, turn.session.channel.place_key), entries)
+        books = await db.read(lorebooks.find_books, turn.session.channel.place_key, turn.asker.key)
+        reader = LoreReader(db=db, count=lambda text: len(text) // 4, budget=4_096)
+        turn = replace(turn, books=books)
+        first, waited_first = await _longest_wait(reader.bring(turn))
+        later = [await _longest_wait(reader.bring(turn)) for _ in range(RUNS)]
+        await db.close()
+    return {
+        "first_ms": round(first * 1e3, 1),
+        "longest_wait_at_first_ms": round(waited_first * 1e3, 1),
+        "p50_ms": round(statistics.median(took for took, _ in later) * 1e3, 2),
+        "worst_ms": round(max(took for took, _ in later) * 1e3, 2),
+        "longest_wait_ms": round(max(waited for _, waited in later) * 1e3, 1),
+    }
+
+
+async def _longest_wait(work: Coroutine[Any, Any, object]) -> tuple[float, float]:
+    """How long something takes, and the longest time for which the event loop beside it stood still."""
     longest = 0.0
     began = last = time.process_time()
-    running = asyncio.create_task(asyncio.to_thread(scan, [index], messages, _context()))
+    running = asyncio.create_task(work)
     while not running.done():
         await asyncio.sleep(0.0005)
         longest = max(longest, time.process_time() - last)
         last = time.process_time()
     await running
-    return {"scan_ms": round((last - began) * 1e3, 1), "longest_wait_ms": round(longest * 1e3, 1)}
+    return last - began, longest
+
+
+async def _beside(index: LoreIndex, messages: Sequence[str]) -> dict[str, float]:
+    """How long a scan in a thread takes, and the longest time for which the event loop beside it stood still."""
+    took, longest = await _longest_wait(asyncio.to_thread(scan, [index], messages, _context()))
+    return {"scan_ms": round(took * 1e3, 1), "longest_wait_ms": round(longest * 1e3, 1)}
 
 
 def _patterns() -> LoreIndex:

@@ -1,20 +1,23 @@
-"""Telegram by the Bot API. The library costs 10 MB: only `bot.app` imports this, and only with a token."""
+"""Telegram by the Bot API. The library costs 7 MB: only `bot.app` imports this, and only with a token."""
 
 from __future__ import annotations
 
 import sys
 
+UNWANTED = ("cryptography", "pygments", "rich")
+"""What the library and its HTTP client load wherever it is installed: to read passports that nobody shows us, and for a
+command line of their own. Without it 11 MB stay free (docs/design/memory.md).
+"""
+
 
 def _import_telegram_alone() -> None:
-    """The library loads cryptography wherever it is installed, to read passports that nobody shows us; without it 8 MB
-    stay free (docs/design/memory.md).
-    """
-    if "cryptography" not in sys.modules:
-        sys.modules["cryptography"] = None  # type: ignore[assignment]  # how Python marks what is not to be had
-        try:
-            import telegram  # noqa: F401
-        finally:
-            del sys.modules["cryptography"]
+    barred = [name for name in UNWANTED if name not in sys.modules]
+    sys.modules.update(dict.fromkeys(barred))  # type: ignore[arg-type]  # how Python marks what is not to be had
+    try:
+        import telegram  # noqa: F401
+    finally:
+        for name in barred:
+            del sys.modules[name]
 
 
 _import_telegram_alone()

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event, insert
 
 from bot.chat import InboundKind, Quote
-from bot.store import closing, privacy, replies, sessions, window
+from bot.store import closing, privacy, replies, sessions, waiting, window
 from bot.store import messages as heard
 from bot.store.database import Database, Tx
 from bot.store.tables import messages
@@ -96,6 +96,10 @@ def count(tx: Tx, story: Story) -> object:
     return window.count_window(tx, story.session.id, story.conversation)
 
 
+def wait(tx: Tx, story: Story) -> object:
+    return waiting.open_end(tx, story.session.id, NOW)
+
+
 def settings(tx: Tx, _story: Story) -> object:
     return sessions.load_overrides(tx, make_channel(thread="t"))
 
@@ -124,7 +128,7 @@ def settle(tx: Tx, story: Story) -> None:
     privacy.forget_asked(tx, story.say("anything"))
 
 
-EVERYTHING = [settle, delete, ask, recover, settings, read, count, look_back, take_back]
+EVERYTHING = [settle, delete, ask, wait, recover, settings, read, count, look_back, take_back]
 
 
 @pytest.mark.parametrize("work", EVERYTHING)
@@ -134,7 +138,7 @@ async def test_no_statement_walks_the_messages_or_sorts_them(db: Database, work:
     assert "USE TEMP B-TREE FOR ORDER BY" not in plan
 
 
-@pytest.mark.parametrize("work", [settle, ask, recover, look_back, take_back, delete])
+@pytest.mark.parametrize("work", [settle, ask, wait, recover, look_back, take_back, delete])
 @pytest.mark.parametrize("past", [{}, {"addressed": True, "answered_by": 1}], ids=["overheard", "answered"])
 async def test_a_long_past_costs_nothing(db: Database, work: Work, past: dict[str, Any]) -> None:
     def act(tx: Tx) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from tests.conftest import MakeApp
 from tests.remembering import noting, talk
 from tests.stories import Story
 from tests.talking import Chat, open_chat
-from tests.test_store_plans import A_WALK, plan_of, steps_of
+from tests.test_store_plans import A_WALK, FEW, plan_of, steps_of
 
 IDLE = 240
 SOON, LATER = NOW + timedelta(seconds=IDLE - 1), NOW + timedelta(seconds=IDLE)
@@ -229,6 +229,6 @@ async def test_no_statement_of_a_sweep_walks_a_table_or_sorts_one(chat: Chat) ->
         return plan_of(tx, Story(tx), lambda tx, _: leave_alone(tx, sweeper.look(tx, LATER)))
 
     plan = await chat.app.core.db.run(act)
-    assert [line for line in plan if line.startswith("SCAN")] == []
+    assert [line for line in plan if line.startswith("SCAN") and not line.endswith(FEW)] == []
     assert "USE TEMP B-TREE FOR ORDER BY" not in plan
     assert any("ix_chat_session_sweep" in line for line in plan)

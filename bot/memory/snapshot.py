@@ -17,7 +17,8 @@ from bot.store.memories import Ground, read_ground, read_memory
 from bot.store.people import private_among
 from bot.store.stale import stale_sources
 from bot.store.tables import MessageKind
-from bot.store.window import Measured, WindowRow, open_end, read_rows, read_window
+from bot.store.waiting import open_end
+from bot.store.window import Measured, WindowRow, read_rows, read_window
 from bot.turn import Turn
 
 EVERYTHING = 2**62

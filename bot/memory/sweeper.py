@@ -26,7 +26,8 @@ from bot.store.database import Database, Tx
 from bot.store.gists import read_lost_gist, with_stale_gists
 from bot.store.idle import QuietSession, overridden_numbers, put_off, quiet_sessions
 from bot.store.sessions import SessionRow, load_overrides
-from bot.store.window import open_end, read_sizes
+from bot.store.waiting import open_end
+from bot.store.window import read_sizes
 
 log = structlog.get_logger(__name__)
 

@@ -6,7 +6,7 @@ Rows are never changed in what they say: an update retires one row and makes ano
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -55,25 +55,19 @@ _LIVE = (
     .where(memory_items.c.conversation_id == bindparam("conversation_id"), LIVE_ITEM)
     .order_by(memory_items.c.id)
 )
-_SOURCES = (
-    select(memory_sources)
-    .join(memory_items, memory_items.c.id == memory_sources.c.item_id)
-    .where(memory_items.c.conversation_id == bindparam("conversation_id"), LIVE_ITEM)
-    .order_by(memory_sources.c.message_id)
-)
-_TIMES = (
-    select(
-        memory_items.c.id,
+_SOURCED = (
+    _LIVE.add_columns(
         memory_items.c.valid_from,
         memory_items.c.made_at,
         memory_items.c.made_by,
-        func.max(messages.c.sent_at).label("last_said_at"),
+        func.group_concat(memory_sources.c.message_id),
+        func.max(messages.c.sent_at),
     )
     .outerjoin(memory_sources, memory_sources.c.item_id == memory_items.c.id)
     .outerjoin(messages, messages.c.id == memory_sources.c.message_id)
-    .where(memory_items.c.conversation_id == bindparam("conversation_id"), LIVE_ITEM)
     .group_by(memory_items.c.id)
 )
+_WITHOUT_SOURCES = (None, None, "", None, None)
 _GROUND = select(
     conversations.c.id.label("conversation_id"),
     conversations.c.persona_id,
@@ -109,31 +103,16 @@ _BLANK |= {"subject_name": "", "people": "", "pinned": False, "stale": False}
 
 def read_memory(tx: Tx, conversation_id: int, *, with_sources: bool = True) -> Memory:
     """What a conversation remembers now. A prompt needs no sources nor times, and an old memory has thousands."""
-    rows = tx.execute(_LIVE, {"conversation_id": conversation_id}).all()
-    if not rows:
-        return Memory()
-    gist = next((row[2] for row in rows if row[1] == GIST), "")
-    items = {row[0]: _item(row) for row in rows if row[1] != GIST}
+    rows = tx.execute(_SOURCED if with_sources else _LIVE, {"conversation_id": conversation_id}).all()
     return Memory(
-        gist=gist, items=tuple((_with_sources(tx, conversation_id, items) if with_sources else items).values())
+        gist=next((row[2] for row in rows if row[1] == GIST), ""),
+        items=tuple(_item(row) for row in rows if row[1] != GIST),
     )
 
 
-def _with_sources(tx: Tx, conversation_id: int, items: dict[int, Item]) -> dict[int, Item]:
-    sources: dict[int, list[int]] = {}
-    for item_id, message_id in tx.execute(_SOURCES, {"conversation_id": conversation_id}):
-        sources.setdefault(item_id, []).append(message_id)
-    for row in tx.execute(_TIMES, {"conversation_id": conversation_id}):
-        if (item := items.get(row.id)) is not None:
-            new = replace(item.new, sources=tuple(sources.get(row.id, ())))
-            by_hand = not row.made_by.startswith(_BY_ITSELF)
-            said_at = row.made_at if by_hand else row.last_said_at or row.valid_from
-            items[row.id] = replace(item, new=new, since=row.valid_from, said_at=said_at)
-    return items
-
-
 def _item(row: Any) -> Item:
-    item_id, kind, text, subject, subject_name, category, day, people, state, pinned, tokens, stale = row
+    item_id, kind, text, subject, subject_name, category, day, people, state, pinned, tokens, stale, *sourced = row
+    since, made_at, made_by, sources, last_said_at = sourced or _WITHOUT_SOURCES
     new = NewItem(
         kind=ItemKind(kind),
         text=text,
@@ -143,9 +122,12 @@ def _item(row: Any) -> Item:
         day=day,
         people=tuple(filter(None, people.split("\n"))) if people else (),
         state=FollowUpState(state) if state else None,
+        sources=tuple(sorted(map(int, sources.split(",")))) if sources else (),
         pinned=pinned,
     )
-    return Item(id=item_id, new=new, tokens=tokens, stale=stale)
+    by_hand = not made_by.startswith(_BY_ITSELF)
+    said_at = made_at if by_hand else last_said_at or since
+    return Item(id=item_id, new=new, tokens=tokens, stale=stale, since=since, said_at=said_at)
 
 
 def read_ground(tx: Tx, conversation_id: int) -> Ground | None:

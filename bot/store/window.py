@@ -16,7 +16,6 @@ from bot.store.database import Tx
 from bot.store.quotes import current_quotes
 from bot.store.tables import (
     ADDRESSED,
-    SENDING,
     UNANSWERED,
     MessageKind,
     ReplyState,
@@ -333,18 +332,3 @@ def read_starter(tx: Tx, session_id: int, thread: str) -> WindowRow | None:
     """What a thread was opened about, whatever has been folded since; `None` where that is unknown, gone or private."""
     row = tx.execute(_STARTER, {"session_id": session_id, "thread": thread}).first() if thread else None
     return _window_row(row) if row else None
-
-
-_WAITS = select(func.min(messages.c.position)).where(
-    messages.c.session_id == bindparam("session_id"),
-    or_(UNANSWERED, SENDING),
-    LIVE,
-    messages.c.sent_at >= bindparam("since"),
-)
-
-
-def open_end(tx: Tx, session_id: int, since: datetime) -> int | None:
-    """The first position at which an answer is still to come or on its way; `None` where nobody waits. What was asked
-    before `since` waits for no answer any more.
-    """
-    return tx.execute(_WAITS, {"session_id": session_id, "since": since}).scalar()

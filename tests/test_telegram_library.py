@@ -7,7 +7,7 @@ import sys
 
 PROGRAM = """
 import sys
-import adapters.telegram.adapter
+import bot, adapters.telegram.adapter
 print(*sorted({"telegram", "cryptography", "rich", "pygments"} & sys.modules.keys()))
 import rich.text, pygments
 """

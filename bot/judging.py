@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from bot.cast import Cast, whom_it_calls
-from bot.chat import Inbound, InboundKind, speaks_to_us
+from bot.chat import CommandNames, Inbound, InboundKind, speaks_to_us
 from bot.commands.command import Command, Desk
 from bot.commands.help import HELP, START
-from bot.commands.parse import Parsed, find_spec, near_commands
+from bot.commands.parse import Parsed, check_options, find_spec, near_commands, read_options
+from bot.commands.persona_interview import ANSWER
 from bot.gate import LoopGuard, should_answer
 from bot.overrides import SessionSettings
 from bot.quota import Admission
@@ -122,16 +123,41 @@ class Judge:
         return Verdict(kind=MessageKind.COMMAND, notice="command-meant" if near else "command-unknown", near=near)
 
     def command_line(self, inbound: Inbound) -> CommandLine | None:
-        """The command of ours that an inbound names."""
-        by_path = {command.spec.path: command for command in self.desk.commands()}
-        if inbound.command is not None:
-            command = by_path.get(inbound.command.path)
-            return CommandLine(command=command, options=inbound.command.options) if command else None
-        if not is_text_command(inbound) and (inbound.author.is_bot or inbound.kind is not InboundKind.BUTTON):
+        """The command of ours that an inbound names, or whose question it answers."""
+        return find_command(inbound, self.desk) or self._answered_question(inbound)
+
+    def _answered_question(self, inbound: Inbound) -> CommandLine | None:
+        """The command that asked somebody something, if this is the next thing they say to us."""
+        is_said = inbound.kind is InboundKind.MESSAGE and speaks_to_us(inbound) and bool(inbound.text.strip())
+        if not is_said or is_text_command(inbound):
             return None
-        if speaks_to_us(inbound) and not inbound.text.translate(NO_SLASHES).strip():
-            return CommandLine(command=by_path[HELP], options={})  # somebody wants to know what could follow
-        specs = [command.spec for command in by_path.values()]
-        line = inbound.text[1:] if inbound.text.startswith(SLASHES) else inbound.text  # a button has no slash
-        parsed = find_spec(line, specs, self.desk.names)
-        return CommandLine(command=by_path[parsed.spec.path], options=parsed) if parsed else None
+        if self.desk.interviews.find(inbound.channel.session_key, inbound.author.key) is None:
+            return None
+        command = next(command for command in self.desk.commands() if command.spec.path == ANSWER)
+        return CommandLine(command=command, options={})
+
+
+def find_command(inbound: Inbound, desk: Desk) -> CommandLine | None:
+    """The command of ours that an inbound names."""
+    by_path = {command.spec.path: command for command in desk.commands()}
+    if inbound.command is not None:
+        command = by_path.get(inbound.command.path)
+        return CommandLine(command=command, options=inbound.command.options) if command else None
+    if not is_text_command(inbound) and (inbound.author.is_bot or inbound.kind is not InboundKind.BUTTON):
+        return None
+    if speaks_to_us(inbound) and not inbound.text.translate(NO_SLASHES).strip():
+        return CommandLine(command=by_path[HELP], options={})  # somebody wants to know what could follow
+    specs = [command.spec for command in by_path.values()]
+    line = inbound.text[1:] if inbound.text.startswith(SLASHES) else inbound.text  # a button has no slash
+    parsed = find_spec(line, specs, desk.names)
+    return CommandLine(command=by_path[parsed.spec.path], options=parsed) if parsed else None
+
+
+def options_of(line: CommandLine, names: CommandNames) -> dict[str, str]:
+    """The options of a command by their names.
+
+    Raises:
+        UserError: one does not fit.
+    """
+    given = line.options
+    return read_options(given, names) if isinstance(given, Parsed) else check_options(line.command.spec, given, names)

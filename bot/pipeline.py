@@ -16,21 +16,19 @@ from bot.chat import (
     Adapter,
     Author,
     ChannelRef,
-    CommandSpec,
     Inbound,
     InboundKind,
     Outbound,
     ReplyStream,
 )
 from bot.commands.command import Call, Desk
-from bot.commands.parse import Parsed, check_options, read_options
 from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import UserError
 from bot.gate import AccessPolicy
 from bot.hook_calls import HookCalls
 from bot.hooks import Origin
 from bot.introduction import Introducer
-from bot.judging import CommandLine, Judge
+from bot.judging import CommandLine, Judge, options_of
 from bot.news import News
 from bot.quota import Admission, Quota
 from bot.recording import Heard, Recorder
@@ -143,7 +141,7 @@ class Pipeline:
         spec = line.command.spec
         await self.dispatcher.settled(heard.session.id)
         try:
-            options = self._options(spec, line.options)
+            options = options_of(line, self.desk.names)
             call = Call(
                 inbound=inbound,
                 session=heard.session,
@@ -166,10 +164,6 @@ class Pipeline:
             return
         if answer is not None:
             await self._say(inbound, answer)
-
-    def _options(self, spec: CommandSpec, given: Parsed | Mapping[str, str]) -> dict[str, str]:
-        names = self.desk.names
-        return read_options(given, names) if isinstance(given, Parsed) else check_options(spec, given, names)
 
     def _request_turn(self, heard: Heard, inbound: Inbound) -> None:
         request = TurnRequest(

@@ -87,7 +87,7 @@ def test_what_only_one_person_needs_is_shown_to_one_and_what_concerns_all_needs_
     of_talk = {"retry", "undo", "continue", "stop", "start", "follow-ups done", "follow-ups drop", "follow-ups reopen"}
     assert named("ephemeral") == {spec.name for spec in SPECS} - of_all - of_talk
     to_one = {"model forget", "session set", "session reset", "persona import", "persona edit", "persona versions"}
-    to_one |= {"persona greeting"}
+    to_one |= {"persona greeting", "persona answer"}
     assert named("manages") == of_all | to_one
 
 

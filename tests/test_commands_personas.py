@@ -228,7 +228,7 @@ async def test_the_button_below_a_change_takes_back_that_change(make_app: MakeAp
     [
         ("edit scenario", "is empty"), ("edit name --clear", "needs a name"), ("edit name \u202e", "needs a name"),
         ("edit description Mira keeps a lighthouse.", "says that already"), ("revert", "no version before"),
-        ("edit greeting Hi", "greeting"), ("edit", "field"),
+        ("edit greeting Hi", "greeting"),
     ],
 )  # fmt: skip
 async def test_an_edit_that_says_nothing_changes_nothing(make_app: MakeApp, line: str, told: str) -> None:

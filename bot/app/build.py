@@ -17,6 +17,7 @@ from bot.app.personas import granted_by, persona_problems
 from bot.app.tools import build_agent
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
+from bot.asking import make_ask_form
 from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
 from bot.commands import COMMANDS, make_complete
 from bot.commands.command import Command, Desk
@@ -27,6 +28,7 @@ from bot.gate import AccessPolicy, is_called
 from bot.gauge import Gauge
 from bot.greeting import Greeter
 from bot.guard import Faults
+from bot.interviews import Interviews
 from bot.judging import is_text_command
 from bot.llm.catalogue import token_factor
 from bot.llm.client import OpenAIModel
@@ -282,6 +284,7 @@ def _build_desk(
         library=core.library,
         imported=core.imported,
         portraits=Portraits(core.db),
+        interviews=Interviews(core.now),
         lore=core.lore,
         models=models.directory,
         catalogue=core.catalogue,
@@ -310,6 +313,7 @@ def _build_menu(core: Core, desk: Desk, commands: Sequence[Command]) -> CommandM
         translate=core.catalogue.text,
         locales=core.catalogue.locales,
         complete=make_complete(desk, commands),
+        ask_form=make_ask_form(desk, core.now),
     )
 
 

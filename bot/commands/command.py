@@ -19,6 +19,7 @@ from bot.gate import AccessPolicy
 from bot.gauge import Gauge
 from bot.greeting import Greeter
 from bot.hook_calls import HookCalls
+from bot.interviews import Interviews
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.llm.quirks import Quirk
@@ -89,6 +90,7 @@ class Desk:
     library: PersonaLibrary
     imported: ImportedPersonas
     portraits: Portraits
+    interviews: Interviews
     lore: LoreReader
     models: ModelDirectory
     limits: Callable[[str], ModelLimits]

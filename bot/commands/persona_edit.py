@@ -2,93 +2,51 @@
 
 from __future__ import annotations
 
-from pydantic import ValidationError
-
 from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
 from bot.commands.clearing import YES
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.pages import PAGE, page_of, paged
 from bot.commands.persona import CHOSEN_PERSONA, PERSONA, suggest_personas
+from bot.commands.persona_changes import EDITABLE, as_it_is_now, change_fields, field_text, tell_change
+from bot.commands.persona_form import MORE, make_form, take_form
+from bot.commands.persona_interview import INTERVIEW_COMMANDS, begin_questions
 from bot.commands.persona_rights import PERSONA_FLAG, demand_rights, own_persona
 from bot.errors import UserError
-from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
 from bot.store import personas
 from bot.store.database import Tx
 from bot.store.personas import Version
-
-EDITABLE = (
-    "name",
-    "nickname",
-    "description",
-    "personality",
-    "scenario",
-    "first-message",
-    "example-messages",
-    "system-prompt",
-    "post-history-instructions",
-    "tags",
-)
-"""The fields that people change by hand, as they are typed; all else of a card is changed in an editor and imported."""
 
 SHOWN_CHARS = 1_500
 """Of a field's text in a message; a longer one comes as a file."""
 
 
 async def edit(call: Call, desk: Desk) -> Outbound:
-    """`/persona edit FIELD [VALUE] [-p persona]`: show a field, or make it say something else."""
-    persona, field = await own_persona(call, desk), call.options["field"]
+    """`/persona edit [FIELD] [VALUE] [-p persona]`: show a field, or make it say something else; without one all are
+    gone through, by a form or by questions.
+    """
+    persona, field = await own_persona(call, desk), call.options.get("field", MORE)
+    if call.inbound.filled is not None:
+        return await take_form(persona, call.inbound.filled, call, desk)
+    if field == MORE:
+        return await begin_questions(persona, call, desk)
     value = "" if "clear" in call.options else call.options.get("value")
     if value is None:
         return _shown(persona, field, call, desk)
     if not value and field == "name":
         raise UserError("persona-needs-name")
-    changed = await change_field(persona, field, value, call, desk)
-    return _changed("persona-edited", changed, call, desk, field=field)
-
-
-async def change_field(persona: Persona, field: str, value: str, call: Call, desk: Desk) -> Persona:
-    """Make one of EDITABLE say something else, by a new version; every way to edit ends here.
-
-    Raises:
-        UserError: it says that already.
-    """
-    await desk.db.run(_change_field, persona.id, field, value, call)
-    return await _as_it_is_now(persona, desk)
-
-
-def _change_field(tx: Tx, persona_id: str, field: str, value: str, call: Call) -> None:
-    card = personas.read_cards(tx, [persona_id])[persona_id]
-    try:
-        changed = PersonaCard.model_validate({**card.model_dump(), field.replace("-", "_"): value})
-    except ValidationError:  # all that a text can lack to be a field is something of the name that shows
-        raise UserError("persona-needs-name") from None
-    if changed == card:
-        raise UserError("persona-unchanged", field=field)
-    personas.change_card(tx, persona_id, changed, change=field, by=call.inbound.author.key, now=call.now)
-
-
-async def _as_it_is_now(persona: Persona, desk: Desk) -> Persona:
-    await desk.imported.refresh()
-    return desk.library.get(persona.id) or persona
+    changed = await change_fields(persona, {field: value}, call, desk)
+    return tell_change("persona-edited", changed, call, desk, field=field)
 
 
 def _shown(persona: Persona, field: str, call: Call, desk: Desk) -> Outbound:
-    value = getattr(persona.card, field.replace("-", "_"))
-    text = ", ".join(value) if isinstance(value, tuple) else str(value)
+    text = field_text(persona, field)
     if not text:
         return desk.say("persona-field-empty", call, persona=persona.name, field=field)
     heading = desk.text("persona-field", call.locale, persona=persona.name, field=field)
     if len(text) > SHOWN_CHARS:
         return Outbound(text=heading, file=OutFile(name=f"{field}.txt", text=text))
     return Outbound(text=f"{heading}\n\n" + "\n".join(f"> {inert(line)}" for line in text.splitlines()))
-
-
-def _changed(message_id: str, persona: Persona, call: Call, desk: Desk, **facts: str | int) -> Outbound:
-    """That something changed, with a button that takes it back."""
-    told = desk.text(message_id, call.locale, persona=persona.name, version=persona.version, **facts)
-    before = f"persona revert {persona.version - 1} -p {persona.id}"
-    return Outbound(text=told, buttons=((Button(label=desk.text("persona-undo", call.locale), command=before),),))
 
 
 async def list_versions(call: Call, desk: Desk) -> Outbound:
@@ -115,7 +73,7 @@ async def revert(call: Call, desk: Desk) -> Outbound:
     persona = await own_persona(call, desk)
     wanted = int(call.options["version"]) if "version" in call.options else None
     number = await desk.db.run(_revert, persona.id, wanted, call)
-    return _changed("persona-reverted", await _as_it_is_now(persona, desk), call, desk, number=number)
+    return tell_change("persona-reverted", await as_it_is_now(persona, desk), call, desk, number=number)
 
 
 def _revert(tx: Tx, persona_id: str, wanted: int | None, call: Call) -> int:
@@ -157,21 +115,24 @@ async def remove(call: Call, desk: Desk) -> Outbound:
     return Outbound(text=told.text, buttons=((back,),))
 
 
-FIELD = OptionSpec(name="field", kind=OptionKind.CHOICE, required=True, choices=EDITABLE)
+FIELD = OptionSpec(name="field", kind=OptionKind.CHOICE, choices=(*EDITABLE, MORE))
 VALUE = OptionSpec(name="value", rest=True)
 CLEAR = OptionSpec(name="clear", kind=OptionKind.SWITCH, flag="-c")
 VERSION = OptionSpec(name="version", kind=OptionKind.INTEGER)
 
 EDIT_COMMANDS = (
+    *INTERVIEW_COMMANDS,
     Command(
         spec=CommandSpec(
             path=("persona", "edit"),
             options=(FIELD, VALUE, PERSONA_FLAG, CLEAR),
             ephemeral=True,
             manages=True,
+            opens_form=True,
             example="persona edit scenario A rainy harbour town",
         ),
         run=edit,
+        form=make_form,
         suggest=suggest_personas,
     ),
     Command(

@@ -89,6 +89,9 @@ def _buttons(persona: Persona, call: Call, desk: Desk) -> tuple[tuple[Button, ..
     if persona.id != call.persona_id:
         use = desk.catalogue.text("persona-import-use", call.locale, persona=cut(persona.name, LABEL_CHARS))
         doing.insert(0, Button(label=use, command=f"persona use {persona.id}"))
+    if persona.is_imported:  # whether somebody may is said when they try
+        edit = desk.text("persona-form-edit", call.locale)
+        doing.append(Button(label=edit, command=f"persona edit -p {persona.id}", opens_form=True))
     return tuple(tuple(row) for row in (leafing, doing) if row)
 
 

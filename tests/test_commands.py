@@ -226,7 +226,7 @@ async def test_a_button_of_an_older_version_is_answered_in_words(make_app: MakeA
 
 
 @pytest.mark.parametrize(
-    "text", ["@everyone **bold** _it_ `code`", "[x](https://e.x) <@123> | ~s~ # &amp;", "a\n\n# b"]
+    "text", ["@everyone **bold** _it_ `code`", "[x](https://e.x) <@123> | ~s~ # &amp;", "q\n\n# b"]
 )
 async def test_D28_what_people_type_comes_back_as_they_typed_it_never_as_markup(make_app: MakeApp, text: str) -> None:
     chat = await open_chat(make_app)

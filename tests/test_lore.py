@@ -6,19 +6,21 @@ import json
 import re
 from itertools import pairwise
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 
 from bot.llm.model import ModelUnreachable, Role
 from bot.personas.library import PersonaLibrary
+from bot.prompt.usage import PrefixBreak
 from bot.store import lorebooks
 from bot.store.lorebooks import BookKey, BookKind
 from bot.testing import Reply, ScriptedModel, make_author
 from tests.conftest import MakeApp
 from tests.lore import entry, silly
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
-from tests.test_prefix import breaks
+from tests.test_prefix import FOLDED, act, breaks
 
 CARD = {"name": "Mira", "description": "Mira keeps a lighthouse.", "scenario": "A storm."}
 
@@ -246,3 +248,29 @@ async def test_a_large_book_does_not_hold_up_the_loop(make_app: MakeApp, tmp_pat
     await keep(chat, BookKind.PERSON, ALICE.key, *entries)
     await chat.say("what of key2999?")
     assert "Text 2999" in last(chat)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_whatever_people_do_lore_breaks_the_prefix_for_no_reason_of_its_own(
+    make_app: MakeApp, tmp_path: Path, seed: int
+) -> None:
+    note = {"extensions": {"depth_prompt": {"prompt": "Speak softly.", "depth": 4}}}
+    entries = [
+        entry(content="The coast of {{user}}, {{time}}.", constant=True),
+        entry("word", content="Words. " * 20),
+        *(entry(f"q{number}", f"h{number}", content=f"@@depth {number % 5}\nNote {number}.") for number in range(40)),
+        silly("q3", content="Stays.", sticky=5, cooldown=3),
+    ]
+    kept = {"keep_recent": 4, "keep_tokens": 100}
+    small = {"context_tokens": 6_000, "max_output_tokens": 200, "memory_token_budget": 300}
+    model = ScriptedModel(summaries=[FOLDED])
+    chat = await open_with(make_app, tmp_path, *entries, card=note, model=model, summary=kept, **small)
+    dice, said = Random(seed), list[str]()
+    for number in range(40):
+        await act(chat, dice, said, number)
+    told = await breaks(chat)
+    assert PrefixBreak.UNKNOWN not in told
+    assert PrefixBreak.LORE not in told
+    for (before, request), why in zip(pairwise(chat.model.requests), told[1:], strict=True):
+        if why is None:
+            assert request.messages[: len(before.messages) - 1] == before.messages[:-1]

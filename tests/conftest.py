@@ -27,7 +27,7 @@ from bot.store import schema
 from bot.store.database import Database
 from bot.telemetry import CHATTY_LOGGERS
 from bot.testing import NOW, FakeAdapter, ScriptedModel, make_channel
-from bot.tools import TOOLS, Tool
+from bot.tools import Tool
 
 pytest.register_assert_rewrite("tests.conversations")
 
@@ -132,7 +132,7 @@ async def make_app(database_url: str, counter: TokenCounter) -> AsyncIterator[Ma
         adapter: Adapter | None = None,
         library: PersonaLibrary | None = None,
         model_name: str = "test/scripted",
-        tools: Sequence[Tool] = TOOLS,
+        tools: Sequence[Tool] | None = None,
         **given: Any,
     ) -> App:
         values: dict[str, Any] = {

@@ -106,7 +106,7 @@ async def test_a_running_summary_stands_in_for_old_messages(make_app: MakeApp, e
         return "They talk about tides." if request.messages[0].text.startswith("Sum up") else "Aye."
 
     model = ScriptedModel(answer)
-    more = {"context_tokens": 32_000, "summary": {"trigger": {"type": "off"}}}
+    more = {"context_tokens": 32_000, "summary": {"trigger": {"type": "off"}}, "tools": ()}
     chat = await chat_with(make_app, extend, "running_summary", model=model, **more)
     for number in range(18):
         await chat.say(f"{number}: " + "the tide is high " * 60)

@@ -33,6 +33,9 @@ MESSAGE_LENGTH = 2_000
 """Characters that Discord takes in one message. It does not document how it counts those outside the basic plane, so we
 count UTF-16 units, which are never fewer (D03)."""
 
+MENTION_LENGTH = len("<@> ") + 20
+"""What calling somebody takes of a message at most: an id has up to 20 digits."""
+
 BLANK = "…"
 """Stands for an instant where everybody sees it, as Discord takes no empty message."""
 
@@ -82,8 +85,12 @@ class DiscordTransport:
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
         """The messages for a text; what goes beyond the allowed number is in the file under the last one."""
         room = MESSAGE_LENGTH - (utf16_length(self._face.label) + 1 if self._face else 0)
+        room -= MENTION_LENGTH if outbound.mention else 0
         texts = [text for text in split(to_discord(outbound.text), room, length=utf16_length) if text.strip()]
         parts = [Part(text=text, private=outbound.private) for text in texts]
+        if parts and outbound.mention:
+            user_id = int(outbound.mention.user_key.removeprefix("discord:"))
+            parts[0] = replace(parts[0], text=f"<@{user_id}> {parts[0].text}", mention=user_id)
         if parts and final:
             parts[-1] = _with_picture(replace(parts[-1], buttons=outbound.buttons), outbound.picture)
             if outbound.file:

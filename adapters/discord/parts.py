@@ -38,6 +38,8 @@ class Part:
     file: OutFile | None = None
     picture: bytes = b""
     private: bool = False
+    mention: int = 0
+    """Whom it calls; 0 = nobody."""
     instead: tuple[Part, ...] = ()
     """The same and what is in the file alone, as messages for where no files are allowed (T15)."""
 
@@ -45,6 +47,10 @@ class Part:
 def posted(part: Part) -> dict[str, Any]:
     """Arguments that make a new message of a part."""
     fields: dict[str, Any] = {"content": part.text}
+    if part.mention:
+        fields["allowed_mentions"] = discord.AllowedMentions(
+            everyone=False, roles=False, users=[discord.Object(part.mention)], replied_user=False
+        )
     if part.buttons:
         fields["view"] = _view(part.buttons)
     if files := _files(part):

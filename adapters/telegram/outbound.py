@@ -28,6 +28,7 @@ from adapters.telegram.faults import (
     translated,
 )
 from adapters.telegram.inbound import Pressed
+from adapters.telegram.mentions import calling
 from adapters.telegram.outbox import Outbox
 from bot.chat import ChannelRef, Outbound
 
@@ -53,6 +54,8 @@ class Part:
     entities: tuple[MessageEntity, ...] = ()
     keyboard: InlineKeyboardMarkup | None = None
     picture: bytes = b""
+    private: bool = False
+    """Whether it concerns the asker alone, so that it takes the place of nothing that others may need."""
     file: bytes = b""
     file_name: str = REST_FILE
     instead: tuple[Part, ...] = ()
@@ -110,6 +113,11 @@ class TelegramTransport:
         """The messages for a text; one that needs more than are allowed ends in a file with all of it."""
         answer = _sound(outbound.text)
         texts = [part for part in self._parts(under_name(self._speaker_name, to_entities(answer))) if part.text.strip()]
+        if texts and outbound.mention:
+            text, entities = calling(outbound.mention, texts[0].text, texts[0].entities)
+            texts[0] = replace(texts[0], text=text, entities=entities)
+        if texts and outbound.private:
+            texts[0] = replace(texts[0], private=True)
         if not (final and texts):
             return texts[: self._max_parts]
         keyboard = to_keyboard(outbound.buttons)
@@ -132,7 +140,8 @@ class TelegramTransport:
 
     async def send(self, part: Part, ordinal: int) -> str:
         """Send a message. The first one of an answer to a pressed button takes the place of the button's message."""
-        if ordinal == 0 and self._pressed and (message_id := await self._replace_pressed(self._pressed, part)):
+        pressed = self._pressed if ordinal == 0 and not part.private else None
+        if pressed and (message_id := await self._replace_pressed(pressed, part)):
             return message_id
         first = _Attempt(part=part, thread=self._thread, reply_to=self._reply_to if ordinal == 0 else None)
         try:

@@ -14,7 +14,7 @@ from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
 from bot.app.mood import mood_tool
 from bot.app.personas import granted_by, persona_problems
-from bot.app.tools import build_agent
+from bot.app.tools import Workshop, build_tools, build_workshop
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
 from bot.asking import make_ask_form
@@ -62,8 +62,7 @@ from bot.settings import Settings
 from bot.store import ledger
 from bot.store.database import Database
 from bot.tasks import Tasks
-from bot.tools import TOOLS, Tool
-from bot.tools.toolbox import Toolbox
+from bot.tools import Tool
 from bot.warming import Warmer
 
 BOT_NAME = "Familiar"
@@ -84,7 +83,7 @@ def build_app(
     library: PersonaLibrary | None = None,
     counter: TokenCounter | None = None,
     commands: Sequence[Command] = COMMANDS,
-    tools: Sequence[Tool] = TOOLS,
+    tools: Sequence[Tool] | None = None,
     now: Callable[[], datetime] = utc_now,
     rng: random.Random | None = None,
 ) -> App:
@@ -95,16 +94,18 @@ def build_app(
     """
     core = _build_core(settings, library or PersonaLibrary(), counter or TokenCounter(), now)
     models = _build_models(core, local, model)
-    toolbox, commands = Toolbox((*tools, mood_tool(core), *core.added.tools)), (*commands, *core.added.commands)
+    commands = (*commands, *core.added.commands)
     greeter = Greeter(db=core.db, resolver=core.resolver, adapters=core.platforms, now=now, count=core.counter.count)
     opener = _build_opener(core, models)
     builder = _build_builder(core)
     keeper = build_keeper(core, models)
-    runner = _build_runner(core, models, opener, builder, greeter, keeper, toolbox)
+    own_tools = build_tools(core) if tools is None else tools
+    workshop = build_workshop(core, models, builder, (*own_tools, mood_tool(core)))
+    runner = _build_runner(core, models, opener, builder, greeter, keeper, workshop)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     gauge = Gauge(opener=opener, builder=builder, agent=runner.agent, tokens=models.tokens)
     scheduler = Scheduler(core.tasks)
-    desk = _build_desk(core, models, dispatcher, greeter, keeper, gauge, scheduler, commands)
+    desk = _build_desk(core, models, dispatcher, greeter, keeper, gauge, scheduler, workshop, commands)
     menu = _build_menu(core, desk, commands)
     pipeline = build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
     for name, adapter in (_build_adapters(core, menu) if adapters is None else adapters).items():
@@ -248,12 +249,12 @@ def _build_runner(
     builder: PromptBuilder,
     greeter: Greeter,
     keeper: Keeper,
-    toolbox: Toolbox,
+    workshop: Workshop,
 ) -> TurnRunner:
     return TurnRunner(
         opener=opener,
         builder=builder,
-        agent=build_agent(core, models, builder, toolbox),
+        agent=workshop.agent,
         greeter=greeter,
         keeper=keeper,
         hooks=core.hooks,
@@ -275,6 +276,7 @@ def _build_desk(
     keeper: Keeper,
     gauge: Gauge,
     scheduler: Scheduler,
+    workshop: Workshop,
     commands: Sequence[Command],
 ) -> Desk:
     return Desk(
@@ -294,6 +296,8 @@ def _build_desk(
         keeper=keeper,
         gauge=gauge,
         hooks=core.hooks,
+        toolbox=workshop.toolbox,
+        approvals=workshop.approvals,
         tasks=core.tasks,
         policy=AccessPolicy(access=core.settings.access),
         limits=models.catalogue.limits,

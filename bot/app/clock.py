@@ -9,6 +9,7 @@ from bot.memory.due import RAISE_EVERY, RAISE_GRACE, Raiser
 from bot.memory.keeper import Keeper
 from bot.memory.summariser import Subject
 from bot.memory.sweeper import SWEEP_EVERY, SWEEP_GRACE, Sweeper
+from bot.reminding import REMIND_EVERY, REMIND_GRACE, Reminding
 from bot.opening import model_in_force, window_of
 from bot.overrides import SessionSettings
 from bot.scheduler import Job
@@ -20,10 +21,17 @@ def build_jobs(core: Core, models: Models, keeper: Keeper, desk: Desk, bot_name:
     """Every job, under the name that stays its own from start to start."""
     sweeper = build_sweeper(core, models, keeper, bot_name)
     raiser = build_raiser(core, desk)
+    reminding = build_reminding(core, desk, bot_name)
     return (
         Job(name="idle-sweep", run=lambda: sweeper.sweep(core.now()), every=SWEEP_EVERY, grace=SWEEP_GRACE),
         Job(name="due-follow-ups", run=lambda: raiser.raise_due(core.now()), every=RAISE_EVERY, grace=RAISE_GRACE),
+        Job(name="reminders", run=lambda: reminding.tell_due(core.now()), every=REMIND_EVERY, grace=REMIND_GRACE),
     )
+
+
+def build_reminding(core: Core, desk: Desk, bot_name: str) -> Reminding:
+    """What tells people what they asked to be reminded of."""
+    return Reminding(desk=desk, adapters=core.platforms, bot_name=bot_name)
 
 
 def build_sweeper(core: Core, models: Models, keeper: Keeper, bot_name: str) -> Sweeper:

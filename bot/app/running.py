@@ -34,7 +34,7 @@ from bot.pipeline import Pipeline
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.scheduler import Job, Scheduler
 from bot.settings import Settings
-from bot.store import closing, ledger, messages, privacy, replies, schema, sessions
+from bot.store import closing, ledger, messages, privacy, reminders, replies, rounds, schema, sessions
 from bot.store.database import Database
 from bot.tasks import Tasks
 from bot.turn import Asker
@@ -122,6 +122,8 @@ class App:
         interrupted = await core.db.run(replies.mark_interrupted)
         await core.db.run(closing.close_expired, core.now(), core.settings.answer_within)
         await core.db.run(privacy.forget_answered)
+        await core.db.run(reminders.drop_cut_off)
+        await core.db.run(rounds.forget_unwanted_rounds)
         waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
         log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
         recovering = {core.tasks.spawn(f"recover {name}", self._recover(name, waiting)) for name in core.platforms}

@@ -34,6 +34,15 @@ class OutFile:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Mention:
+    """Somebody whom a message calls, so that the platform tells them of it."""
+
+    user_key: str
+    """Their `Author.key`."""
+    name: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Outbound:
     """One message from us: Markdown text, and rows of buttons and a file under its last part."""
 
@@ -45,6 +54,8 @@ class Outbound:
     """A small JPEG that is shown with the text where the platform can do that; the text does without."""
     private: bool = False
     """Whether it concerns the asker alone, as a refusal does. Others are spared it where the platform can do that."""
+    mention: Mention | None = None
+    """Who is called before the text. Nobody else ever is, whatever names are in it."""
 
 
 class PartState(StrEnum):

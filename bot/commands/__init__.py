@@ -27,7 +27,9 @@ from bot.commands.persona_greeting import GREETING_COMMANDS
 from bot.commands.persona_import import IMPORT_COMMANDS
 from bot.commands.persona_info import INFO_COMMANDS
 from bot.commands.privacy import PRIVACY_COMMANDS
+from bot.commands.reminders import REMINDER_COMMANDS
 from bot.commands.session import SESSION_COMMANDS
+from bot.commands.tools import TOOL_COMMANDS
 
 MAX_COMPLETIONS = 25
 """What `bot.chat.Complete` promises."""
@@ -65,6 +67,8 @@ COMMANDS: tuple[Command, ...] = (
     *CLEARING_COMMANDS,
     *EXPORT_COMMANDS,
     *FOLLOW_UP_COMMANDS,
+    *REMINDER_COMMANDS,
+    *TOOL_COMMANDS,
     *COMPACT_COMMANDS,
     *HISTORY_COMMANDS,
     *CONTEXT_COMMANDS,

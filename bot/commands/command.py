@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Protocol
 from zoneinfo import ZoneInfo
 
+from bot.approvals import Approvals
 from bot.chat import ChannelRef, CommandNames, CommandSpec, Form, Inbound, Outbound, ReplyStream, ValueQuery
 from bot.dispatch import Dispatcher
 from bot.errors import UserError
@@ -36,6 +37,7 @@ from bot.settings import Settings
 from bot.store.database import Database
 from bot.store.sessions import SessionRow
 from bot.tasks import Tasks
+from bot.tools.toolbox import Toolbox
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,6 +103,8 @@ class Desk:
     keeper: Keeper
     gauge: Gauge
     hooks: HookCalls
+    toolbox: Toolbox
+    approvals: Approvals
     tasks: Tasks
     policy: AccessPolicy
     quota: Quota

@@ -14,7 +14,7 @@ from bot.overrides import SessionSettings
 from bot.settings import Activation
 from bot.spelling import near_names
 
-LARGE_GROUP = 5
+LARGE_GROUP = 3
 """From so many further commands on a group has one line in the overview, and /help GROUP tells the rest."""
 
 

@@ -17,7 +17,7 @@ from bot.store.tables import MessageKind, messages, sent_parts
 from bot.store.window import LIVE, SAID_OR_HEARD, SHOWN
 
 _SAID = messages.c.kind.in_((MessageKind.SAID.value, MessageKind.REPLY.value))
-_IN_HISTORY = and_(
+IN_HISTORY = and_(
     messages.c.session_id == bindparam("session_id"),
     _SAID,
     messages.c.text != "",
@@ -26,6 +26,7 @@ _IN_HISTORY = and_(
     not_(messages.c.is_private),
     SAID_OR_HEARD,
 )
+"""What people can read again of the conversation and the session that the parameters mean."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,7 +59,7 @@ class HistoryPage:
 def count_history(tx: Tx, session_id: int, conversation_id: int) -> int:
     """How many messages `read_history` can show."""
     facts = {"session_id": session_id, "conversation_id": conversation_id}
-    return int(tx.execute(select(func.count()).select_from(messages).where(_IN_HISTORY), facts).scalar_one())
+    return int(tx.execute(select(func.count()).select_from(messages).where(IN_HISTORY), facts).scalar_one())
 
 
 def read_history(tx: Tx, session_id: int, conversation_id: int, *, newer: int, limit: int) -> HistoryPage:
@@ -66,7 +67,7 @@ def read_history(tx: Tx, session_id: int, conversation_id: int, *, newer: int, l
     has_next = newer > 0
     found = (
         select(messages.c.position, messages.c.author_name, messages.c.text, messages.c.sent_at)
-        .where(_IN_HISTORY)
+        .where(IN_HISTORY)
         .order_by(messages.c.position.desc(), messages.c.id.desc())
         .offset(newer - has_next)
         .limit(limit + has_next)

@@ -11,7 +11,7 @@ from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 from bot.store.database import Tx
 from bot.store.reminder_tables import reminders
 from bot.store.sessions import SessionRow, to_session
-from bot.store.tables import sessions
+from bot.store.tables import messages, sessions
 
 _here = reminders.c
 
@@ -55,6 +55,11 @@ _COLUMNS = tuple(column.label(f"reminder_{column.name}") for column in _here)
 _SELECT = select(sessions, *_COLUMNS).join(sessions, sessions.c.id == _here.session_id)
 _DUE = _SELECT.where(_here.try_at <= bindparam("now"), _here.is_sending.is_(False)).order_by(_here.due_at, _here.id)
 _OF = _SELECT.where(_here.author_key == bindparam("author_key"), _here.is_sending.is_(False))
+
+
+def asked_by(tx: Tx, message_id: int) -> str | None:
+    """The platform's id of a message, for a reminder to refer to."""
+    return tx.execute(select(messages.c.platform_message_id).where(messages.c.id == message_id)).scalar()
 
 
 def add_reminder(tx: Tx, new: NewReminder, now: datetime) -> int:

@@ -1,0 +1,133 @@
+"""/tools: which tools the persona has here and why, switching their groups, and allowing a call that asks first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
+from bot.commands import changes
+from bot.commands.changes import FOR, Changes, reach_of, source_of
+from bot.commands.command import Call, Command, Desk
+from bot.errors import UserError
+from bot.llm.quirks import Quirk
+from bot.opening import model_in_force
+from bot.overrides import Source
+from bot.spelling import near_names
+from bot.tools import Tool
+from bot.tools.tool import ALL_GROUPS
+
+
+async def list_tools(call: Call, desk: Desk) -> Outbound:
+    """`/tools`: what is on here, what could be, and where that was decided."""
+    tools = desk.toolbox.tools()
+    source = desk.text(f"source-{call.settings.source('tool_groups').value}", call.locale)
+    on = call.settings.values.tool_groups
+    lines = [desk.text("tools-always", call.locale, names=_names(tool for tool in tools if tool.group is None))]
+    for group in desk.toolbox.groups():
+        names = _names(tool for tool in tools if tool.group == group)
+        is_on = group in on or ALL_GROUPS in on
+        word = "tools-group-on" if is_on else "tools-group-off"
+        lines.append(desk.text(word, call.locale, group=group, names=names, source=source))
+    pieces = [desk.text("tools-list", call.locale), "\n".join(f"- {line}" for line in lines)]
+    model = model_in_force(desk.models, call.settings).name
+    if not desk.limits(model).tools or Quirk.NO_TOOLS in desk.learned(model):
+        pieces.append(desk.text("tools-not-by-model", call.locale, model=model))
+    return Outbound(text="\n\n".join(pieces))
+
+
+def _names(tools: Iterable[Tool]) -> str:
+    return ", ".join(tool.spec.name for tool in tools)
+
+
+async def switch_on(call: Call, desk: Desk) -> Outbound:
+    """`/tools on GROUP`."""
+    group = _demand_group(call, desk)
+    before = _groups_at(call, desk)
+    groups = (ALL_GROUPS,) if group == ALL_GROUPS else tuple(dict.fromkeys((*before, group)))
+    return await _switch(groups, group, "tools-on", call, desk)
+
+
+async def switch_off(call: Call, desk: Desk) -> Outbound:
+    """`/tools off GROUP`: where all are on, all but that one stay on."""
+    group = _demand_group(call, desk)
+    before = _groups_at(call, desk)
+    named = desk.toolbox.groups() if ALL_GROUPS in before else before
+    groups = () if group == ALL_GROUPS else tuple(one for one in named if one != group)
+    return await _switch(groups, group, "tools-off", call, desk)
+
+
+async def _switch(groups: tuple[str, ...], group: str, told: str, call: Call, desk: Desk) -> Outbound:
+    reach = reach_of(call)
+    now = await changes.make(Changes(set={"tool_groups": groups}), reach, call, desk)
+    own, source = source_of(reach, call.inbound.channel), now.settings.source("tool_groups")
+    text = desk.text(told, call.locale, group=group)
+    if source is not own:  # something nearer has another word
+        where = desk.text(f"source-{source.value}", call.locale)
+        text += "\n\n" + desk.text("session-masked", call.locale, key="tool_groups", source=where)
+    return Outbound(text=text)
+
+
+def _groups_at(call: Call, desk: Desk) -> tuple[str, ...]:
+    """The groups that are on as far as a change reaches, whatever was changed nearer."""
+    own = [*Source].index(source_of(reach_of(call), call.inbound.channel))
+    links = call.settings.chain.get("tool_groups", ())
+    given = (value for source, value in links if [*Source].index(source) >= own)
+    found: tuple[str, ...] = next(given, desk.resolver.default("tool_groups"))
+    return found
+
+
+def _demand_group(call: Call, desk: Desk) -> str:
+    typed, groups = call.options[GROUP.name].strip(), desk.toolbox.groups()
+    found = next((group for group in groups if group.casefold() == typed.casefold()), None)
+    if typed == ALL_GROUPS or found is not None:
+        return found or ALL_GROUPS
+    if not groups:
+        raise UserError("tools-no-groups")
+    near = near_names(typed, groups)
+    raise UserError("tools-group-unknown", group=typed, names=", ".join(near or groups))
+
+
+async def allow(call: Call, desk: Desk) -> Outbound:
+    """`/tools allow`: let the tool run that has asked."""
+    return await _answer(call, desk, is_allowed=True)
+
+
+async def refuse(call: Call, desk: Desk) -> Outbound:
+    """`/tools refuse`: do not let it run."""
+    return await _answer(call, desk, is_allowed=False)
+
+
+async def _answer(call: Call, desk: Desk, *, is_allowed: bool) -> Outbound:
+    question = desk.approvals.find(call.session.id, call.options.get(TOKEN.name))
+    if question is None:
+        raise UserError("tools-nothing-asked")
+    if question.asker_key != call.inbound.author.key and not await desk.may_manage(call):
+        raise UserError("access-not-yours")
+    if not desk.approvals.answer(question, is_allowed=is_allowed):
+        raise UserError("tools-nothing-asked")
+    told = "tools-allowed" if is_allowed else "tools-refused"
+    return desk.say(told, call, tool=question.tool, who=call.inbound.author.name)
+
+
+async def _suggest_groups(desk: Desk, query: ValueQuery) -> Sequence[str]:
+    return [group for group in (*desk.toolbox.groups(), ALL_GROUPS) if query.typed.casefold() in group.casefold()]
+
+
+GROUP = OptionSpec(name="group", required=True, completes=True)
+TOKEN = OptionSpec(name="question")
+
+TOOL_COMMANDS = (
+    Command(spec=CommandSpec(path=("tools", "list"), ephemeral=True), run=list_tools),
+    Command(
+        spec=CommandSpec(path=("tools", "on"), options=(GROUP, FOR), manages=True, example="tools on web"),
+        run=switch_on,
+        suggest=_suggest_groups,
+    ),
+    Command(
+        spec=CommandSpec(path=("tools", "off"), options=(GROUP, FOR), manages=True),
+        run=switch_off,
+        suggest=_suggest_groups,
+    ),
+    Command(spec=CommandSpec(path=("tools", "allow"), options=(TOKEN,)), run=allow),
+    Command(spec=CommandSpec(path=("tools", "refuse"), options=(TOKEN,)), run=refuse),
+)

@@ -14,9 +14,9 @@ from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
 from bot.app.mood import mood_tool
 from bot.app.personas import granted_by, persona_problems
-from bot.app.tools import Workshop, build_tools, build_workshop
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
+from bot.app.tools import Workshop, build_tools, build_workshop
 from bot.asking import make_ask_form
 from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
 from bot.commands import COMMANDS, make_complete

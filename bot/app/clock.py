@@ -9,9 +9,9 @@ from bot.memory.due import RAISE_EVERY, RAISE_GRACE, Raiser
 from bot.memory.keeper import Keeper
 from bot.memory.summariser import Subject
 from bot.memory.sweeper import SWEEP_EVERY, SWEEP_GRACE, Sweeper
-from bot.reminding import REMIND_EVERY, REMIND_GRACE, Reminding
 from bot.opening import model_in_force, window_of
 from bot.overrides import SessionSettings
+from bot.reminding import REMIND_EVERY, REMIND_GRACE, Reminding
 from bot.scheduler import Job
 from bot.store.due import DueFollowUp
 from bot.store.sessions import SessionRow

@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.llm.model import ModelRequest, ToolCall
 from bot.personas.card import PersonaCard, read_card
@@ -79,6 +81,35 @@ def test_P06_a_schema_is_bounded_and_mended() -> None:
         card({"mood": {"enum": [1, None, "x" * (MAX_CHARS + 1), "calm", "calm"], "default": "x\x00"}})
     )
     assert (text.choices, text.default) == (("calm",), "calm")
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.just(10**400) | st.floats() | st.text(max_size=120),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+FIELD = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["string", "integer", "boolean", "number"]) | JUNK,
+        "enum": st.lists(JUNK, max_size=40) | JUNK,
+        **dict.fromkeys(("minimum", "maximum", "default", "description"), JUNK),
+    },
+)
+
+
+@given(st.dictionaries(st.sampled_from("abcdefgh") | st.text(max_size=40), FIELD | JUNK, max_size=20), JUNK)
+def test_P06_whatever_a_card_and_a_model_say_a_field_keeps_only_what_it_takes(state: Any, value: object) -> None:
+    fields = mood_fields(PersonaCard(name="Mira", extensions={"familiar": {"state": state}}))
+    for field in fields:
+        assert field.read(field.default) == field.default or not field.default
+        try:
+            read = field.read(value)
+        except BadValue:
+            continue
+        assert field.read(read) == read
+        assert json.dumps(field.schema)
+    assert len(written_mood(mood_of(fields, {"a": value}))) <= MAX_FIELDS * (MAX_CHARS + 36)
 
 
 @pytest.mark.parametrize(

@@ -173,7 +173,7 @@ def _as_number(value: object) -> int | None:
         return None
     try:
         number = float(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return int(number) if abs(number) <= MAX_NUMBER and number == int(number) else None
 

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import event, insert
 
 from bot.chat import InboundKind, Quote
-from bot.store import closing, privacy, replies, sessions, waiting, window
+from bot.store import closing, greetings, lore, lorebooks, privacy, replies, sessions, waiting, window
 from bot.store import messages as heard
 from bot.store.database import Database, Tx
 from bot.store.tables import messages
@@ -128,7 +128,13 @@ def settle(tx: Tx, story: Story) -> None:
     privacy.forget_asked(tx, story.say("anything"))
 
 
-EVERYTHING = [settle, delete, ask, wait, recover, settings, read, count, look_back, take_back]
+def look_up_lore(tx: Tx, story: Story) -> None:
+    lorebooks.find_books(tx, "fake:place", "fake:alice")
+    lore.read_talk(tx, story.session.id, story.conversation, up_to=2**31)
+    greetings.has_begun(tx, story.conversation)
+
+
+EVERYTHING = [settle, delete, ask, wait, recover, settings, read, count, look_back, take_back, look_up_lore]
 
 
 @pytest.mark.parametrize("work", EVERYTHING)
@@ -154,7 +160,7 @@ async def test_a_long_past_costs_nothing(db: Database, work: Work, past: dict[st
     assert long < short + A_WALK
 
 
-@pytest.mark.parametrize("work", [read, count])
+@pytest.mark.parametrize("work", [read, count, look_up_lore])
 async def test_after_a_reset_the_old_story_costs_nothing(db: Database, work: Work) -> None:
     def act(tx: Tx) -> tuple[int, int]:
         story = Story(tx)

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import Integer, bindparam, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from bot.store.database import Tx
 from bot.store.greetings import chosen_greeting
 from bot.store.lore_tables import lore_states
-from bot.store.tables import MessageKind, messages
+from bot.store.tables import MessageKind, listenings, messages
 from bot.store.window import LIVE, SAID_OR_HEARD, SHOWN
 
 
@@ -29,11 +29,20 @@ class Talk:
     greeting: int | None
 
 
+_CONVERSATION = bindparam("conversation_id", type_=Integer)
+_FIRST_HEARD = select(func.min(listenings.c.from_position)).where(listenings.c.conversation_id == _CONVERSATION)
+_FIRST_OWN = select(func.min(messages.c.position)).where(messages.c.conversation_id == _CONVERSATION)
+_LARGEST_ID = 2**63 - 1
+# So that a story which begins late does not walk through all that was said before it.
+_BEGINNING = func.min(
+    func.coalesce(_FIRST_HEARD.scalar_subquery(), _LARGEST_ID), func.coalesce(_FIRST_OWN.scalar_subquery(), _LARGEST_ID)
+)
 _COUNTS = select(
     func.count(),
     func.coalesce(func.sum(messages.c.kind == MessageKind.REPLY.value), 0),
 ).where(
     messages.c.session_id == bindparam("session_id"),
+    messages.c.position >= _BEGINNING,
     messages.c.position <= bindparam("up_to"),
     messages.c.kind.in_((MessageKind.SAID.value, MessageKind.REPLY.value)),
     messages.c.text != "",

@@ -51,22 +51,19 @@ class StoredBook:
     entries: Sequence[Mapping[str, Any]]
 
 
-_BOOKS = (
-    select(lorebooks.c.kind, lorebooks.c.owner_key, lorebooks.c.version)
-    .where(
-        or_(
-            and_(lorebooks.c.kind == BookKind.PLACE.value, lorebooks.c.owner_key == bindparam("place")),
-            and_(lorebooks.c.kind == BookKind.PERSON.value, lorebooks.c.owner_key == bindparam("person")),
-        )
+_BOOKS = select(lorebooks.c.kind, lorebooks.c.owner_key, lorebooks.c.version).where(
+    or_(
+        and_(lorebooks.c.kind == BookKind.PLACE.value, lorebooks.c.owner_key == bindparam("place")),
+        and_(lorebooks.c.kind == BookKind.PERSON.value, lorebooks.c.owner_key == bindparam("person")),
     )
-    .order_by(lorebooks.c.kind.desc())
 )
 
 
 def find_books(tx: Tx, place_key: str, person_key: str) -> tuple[BookVersion, ...]:
     """The books that are there for a place and for a person, in this order."""
     rows = tx.execute(_BOOKS, {"place": place_key, "person": person_key})
-    return tuple(BookVersion(BookKey(BookKind(row.kind), row.owner_key), row.version) for row in rows)
+    found = {row.kind: BookVersion(BookKey(BookKind(row.kind), row.owner_key), row.version) for row in rows}
+    return tuple(found[kind] for kind in BookKind if kind in found)
 
 
 def read_book(tx: Tx, key: BookKey) -> StoredBook | None:

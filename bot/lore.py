@@ -62,8 +62,10 @@ class _Ready:
 class LoreReader:
     """Brings lore to turns. `budget` are the tokens that lore may take (`MEMORY_TOKEN_BUDGET`)."""
 
-    def __init__(self, *, db: Database, count: Callable[[str], int], budget: int) -> None:
-        self._db, self._count, self._budget = db, count, budget
+    def __init__(
+        self, *, db: Database, count: Callable[[str], int], budget: int, kept_entries: int = KEPT_ENTRIES
+    ) -> None:
+        self._db, self._count, self._budget, self._kept_entries = db, count, budget, kept_entries
         self._ready: OrderedDict[tuple[str, str], _Ready] = OrderedDict()
         self._making = asyncio.Lock()  # one book at a time, since each takes much memory while it is made
 
@@ -118,7 +120,7 @@ class LoreReader:
                 return found
             self._ready.pop(key, None)  # the old one need not be there beside the new one
             made = self._ready[key] = await load()
-        while len(self._ready) > 1 and sum(len(kept.index.items) for kept in self._ready.values()) > KEPT_ENTRIES:
+        while len(self._ready) > 1 and sum(len(kept.index.items) for kept in self._ready.values()) > self._kept_entries:
             self._ready.popitem(last=False)
         return made
 

@@ -174,7 +174,8 @@ class Agent:
         # Text before a tool call stays above the text that comes after it.
         before = f"{answer.text}\n\n" if answer.text else ""
         names = _names_of_persona(turn)
-        others = [name for name in turn.participants if name not in names]
+        heard = (*turn.participants, *(peer.name for peer in turn.peers))
+        others = [name for name in heard if name not in names]
         visible, said, asked = reply_filter(names, others), "", answer.calls[-1]
         async with aclosing(self._model.stream(request)) as events:
             async for event in events:

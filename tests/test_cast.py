@@ -288,3 +288,8 @@ def test_a_card_that_is_gone_or_named_twice_is_no_member() -> None:
     settings = PlaceSettings(cast=("thrupp", "nobody", "thrupp: moss", "bryony: tuck"))
     cast = read_cast(PersonaLibrary(), settings, "bryony")
     assert [(member.persona.id, member.words) for member in cast.members] == [("bryony", ("tuck",)), ("thrupp", ())]
+
+
+async def test_nobody_of_a_cast_speaks_for_another(make_app: MakeApp) -> None:
+    chat = await open_cast(make_app, model=ScriptedModel(["well\nThrupp: I say so, too"]), cast_cascade=0)
+    assert await chat.say("Bryony?", channel=GROUP, mentions_me=False) == ["well"]

@@ -84,15 +84,18 @@ class Consolidator:
         cap = self.summariser.cap(subject)
         for _ in range(MOST_CALLS):
             found = await self.db.read(_read, subject.conversation_id)
-            if found is None or tokens_of(found[1], self._count) <= cap:
+            tokens = tokens_of(found[1], self._count) if found else 0
+            if found is None or tokens <= cap:
                 return
-            if not await self._shorten(subject, reason, *found, cap):
+            if await self._shorten(subject, reason, *found, tokens, cap) <= cap:
                 return
 
-    async def _shorten(self, subject: Subject, reason: Reason, ground: Ground, memory: Memory, cap: int) -> bool:
+    async def _shorten(
+        self, subject: Subject, reason: Reason, ground: Ground, memory: Memory, tokens: int, cap: int
+    ) -> int:
+        """The tokens that are left where another call may take more; 0 where none can."""
         closed = Delta(retires=tuple(Retire(item=item.id) for item in memory.items if _is_closed(item)))
-        excess = tokens_of(_without(memory, closed), self._count) - int(cap * FILLED_AGAIN)
-        old = candidates(memory, excess, self.summariser.room(subject)) if excess > 0 else ()
+        old = candidates(memory, tokens - int(cap * FILLED_AGAIN), self.summariser.room(subject))
         attempt = Attempt(
             ground=ground,
             reason=reason,
@@ -100,7 +103,7 @@ class Consolidator:
             to_position=ground.watermark,
             messages=0,
             model=self.summariser.model_for(subject) if old else "",
-            tokens_before=tokens_of(memory, self._count),
+            tokens_before=tokens,
             tokens_after=0,
             began_at=self.now(),
         )
@@ -117,11 +120,11 @@ class Consolidator:
             else:
                 delta = replace(merged, retires=closed.retires + merged.retires)
         if delta.is_empty:
-            return False
+            return 0
         return await self._commit(subject, attempt, memory, delta)
 
-    async def _commit(self, subject: Subject, attempt: Attempt, memory: Memory, delta: Delta) -> bool:
-        after = tokens_of(_without(memory, delta), self._count) + sum(self._count(add.item.text) for add in delta.adds)
+    async def _commit(self, subject: Subject, attempt: Attempt, memory: Memory, delta: Delta) -> int:
+        after = tokens_of(_changed(memory, delta), self._count)
         reading = Reading(session_id=subject.session.id, rows=(), memory=memory)
         attempt = replace(attempt, tokens_after=after)
         outcome = await self.db.run(compactions.commit, attempt, reading, delta, self._count, self.now())
@@ -134,7 +137,7 @@ class Consolidator:
             tokens_before=attempt.tokens_before,
             tokens_after=after,
         )
-        return outcome is Outcome.DONE and bool(delta.adds)
+        return after if outcome is Outcome.DONE and delta.adds else 0
 
     def _request(self, old: Sequence[Item], frame: Frame) -> ModelRequest:
         messages = (
@@ -160,9 +163,11 @@ def tokens_of(memory: Memory, count: Count) -> int:
     return sum(map(count, write_memory(memory, room=EVERYTHING, count=lambda _text: 0).text.splitlines(keepends=True)))
 
 
-def _without(memory: Memory, delta: Delta) -> Memory:
+def _changed(memory: Memory, delta: Delta) -> Memory:
+    """A memory as it will be; new items have no id yet."""
     gone = {retire.item for retire in delta.retires}
-    return replace(memory, items=tuple(item for item in memory.items if item.id not in gone))
+    left = (item for item in memory.items if item.id not in gone)
+    return replace(memory, items=(*left, *(Item(id=0, new=add.item, tokens=0) for add in delta.adds)))
 
 
 def _is_closed(item: Item) -> bool:

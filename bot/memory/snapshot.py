@@ -11,7 +11,7 @@ from bot.prompt.build import Prompt
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.lines import group_history
 from bot.settings import Summary
-from bot.store.compactions import CompactionRow, Outcome, newest_compactions
+from bot.store.compactions import CompactionRow, Outcome, newest_folds
 from bot.store.database import Tx
 from bot.store.memories import Ground, read_ground, read_memory
 from bot.store.people import private_among
@@ -46,7 +46,7 @@ class Snapshot:
     private: frozenset[str]
     """Who wants privacy by now, of those who said any of it."""
     attempts: tuple[CompactionRow, ...]
-    """The newest first."""
+    """Those to fold, the newest first; only of failures more than one."""
 
     @property
     def rows(self) -> tuple[WindowRow, ...]:
@@ -118,11 +118,11 @@ def take_snapshot(
 
 
 def _attempts(tx: Tx, conversation_id: int) -> tuple[CompactionRow, ...]:
-    """The newest ones; of those behind a success nothing follows."""
-    newest = newest_compactions(tx, conversation_id, 1)
-    if not newest or (newest[0].messages and newest[0].outcome is Outcome.DONE):
-        return tuple(newest)
-    return tuple(newest_compactions(tx, conversation_id, ATTEMPTS_LOOKED_AT))
+    """The newest ones to fold; what stands behind one that did not fail matters to nobody."""
+    newest = newest_folds(tx, conversation_id, 1)
+    if newest and newest[0].outcome is Outcome.FAILED:
+        newest = newest_folds(tx, conversation_id, ATTEMPTS_LOOKED_AT)
+    return tuple(newest)
 
 
 def authors(rows: Iterable[WindowRow]) -> set[str]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from pydantic_core import to_json
 from sqlalchemy import Row, bindparam, insert, select, update
 
 from bot.memory.items import Delta, Memory
@@ -110,8 +110,8 @@ _RAISE = (
 
 def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Count, now: datetime) -> Outcome:
     """Make a delta part of the memory and raise the watermark, unless what it stood on has changed since (R4)."""
-    ground = attempt.ground
-    if not _is_still_so(tx, attempt, reading):
+    ground = read_ground(tx, attempt.ground.conversation_id)
+    if ground is None or not _is_still_so(tx, attempt, reading, ground):
         record_attempt(tx, attempt, Outcome.STALE, now)
         return Outcome.STALE
     made_by = f"compaction:{record_attempt(tx, attempt, Outcome.DONE, now, delta=delta)}"
@@ -121,17 +121,15 @@ def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Coun
     return Outcome.DONE
 
 
-def _is_still_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
+def _is_still_so(tx: Tx, attempt: Attempt, reading: Reading, now: Ground) -> bool:
     """Whether everything would be read the same now. That is simpler than to know who may change what, and misses
     nothing: edits, deletes, answers taken back or come late, corrections of the memory, undone compactions. What is
     said behind the cut is not read, and changes nothing (M04).
     """
-    ground, now = attempt.ground, read_ground(tx, attempt.ground.conversation_id)
-    if now is None or now.watermark != ground.watermark:
-        return False
     return (
-        _rows_now(tx, attempt, reading) == reading.rows
-        and read_memory(tx, ground.conversation_id) == reading.memory
+        now.watermark == attempt.ground.watermark
+        and _rows_now(tx, attempt, reading) == reading.rows
+        and read_memory(tx, now.conversation_id) == reading.memory
         and tuple(read_rows(tx, [row.id for row in reading.again])) == reading.again
     )
 
@@ -164,7 +162,7 @@ def record_attempt(
         "model": attempt.model,
         "tokens_before": attempt.tokens_before,
         "tokens_after": attempt.tokens_after,
-        "delta": json.dumps(delta, default=_plain, ensure_ascii=False) if delta else "",
+        "delta": to_json(delta).decode() if delta else "",
         "outcome": outcome.value,
         "problem": problem,
         "began_at": attempt.began_at,
@@ -175,11 +173,6 @@ def record_attempt(
     return int(made[0])
 
 
-def _plain(value: object) -> object:
-    """What JSON has no word for: our values by their fields, days as text."""
-    return {field.name: getattr(value, field.name) for field in fields(value)} if is_dataclass(value) else str(value)
-
-
 _NEWEST = (
     select(*(compactions.c[name] for name in CompactionRow.__slots__))
     .where(compactions.c.conversation_id == bindparam("conversation_id"))
@@ -187,11 +180,18 @@ _NEWEST = (
     .limit(bindparam("limit"))
     .offset(bindparam("offset"))
 )
+_NEWEST_FOLDS = _NEWEST.where(compactions.c.messages > 0)
 
 
 def newest_compactions(tx: Tx, conversation_id: int, limit: int, offset: int = 0) -> list[CompactionRow]:
     """The newest attempts first, also those that failed."""
     rows = tx.execute(_NEWEST, {"conversation_id": conversation_id, "limit": limit, "offset": offset})
+    return [_compaction(row) for row in rows]
+
+
+def newest_folds(tx: Tx, conversation_id: int, limit: int) -> list[CompactionRow]:
+    """The newest attempts to fold messages, without those that change the memory itself."""
+    rows = tx.execute(_NEWEST_FOLDS, {"conversation_id": conversation_id, "limit": limit, "offset": 0})
     return [_compaction(row) for row in rows]
 
 

@@ -28,10 +28,12 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Ground:
-    """Whose memory it is, and what it stood on when the messages were read (R4)."""
+    """Whose memory it is, where, and what it stood on when the messages were read (R4)."""
 
     conversation_id: int
     persona_id: str
+    place_key: str
+    visibility: str
     watermark: int
     generation: int
 
@@ -68,20 +70,18 @@ _SOURCED = (
     .group_by(memory_items.c.id)
 )
 _WITHOUT_SOURCES = (None, None, "", None, None)
-_GROUND = select(
-    conversations.c.id.label("conversation_id"),
-    conversations.c.persona_id,
-    conversations.c.watermark,
-    conversations.c.generation,
-).where(conversations.c.id == bindparam("conversation_id"), conversations.c.closed_at.is_(None))
-
-_PLACE = (
-    select(sessions.c.place_key, sessions.c.visibility)
-    .join(conversations, conversations.c.session_id == sessions.c.id)
-    .where(conversations.c.id == bindparam("conversation_id"))
+_GROUND = (
+    select(
+        conversations.c.id.label("conversation_id"),
+        conversations.c.persona_id,
+        sessions.c.place_key,
+        sessions.c.visibility,
+        conversations.c.watermark,
+        conversations.c.generation,
+    )
+    .join(sessions, sessions.c.id == conversations.c.session_id)
+    .where(conversations.c.id == bindparam("conversation_id"), conversations.c.closed_at.is_(None))
 )
-
-
 _SENT_AT = select(messages.c.id, messages.c.sent_at).where(messages.c.id.in_(bindparam("sources", expanding=True)))
 _INSERT = insert(memory_items).returning(memory_items.c.id, sort_by_parameter_order=True)
 _INSERT_SOURCES = insert(memory_sources)
@@ -185,12 +185,11 @@ def insert_rows(tx: Tx, ground: Ground, rows: Sequence[dict[str, Any]], made_by:
     """The ids of rows that have been inserted; all of them say the same columns."""
     if not rows:
         return []
-    place = tx.execute(_PLACE, {"conversation_id": ground.conversation_id}).one()
     shared = {
         "conversation_id": ground.conversation_id,
         "persona_id": ground.persona_id,
-        "place_key": place.place_key,
-        "visibility": place.visibility,
+        "place_key": ground.place_key,
+        "visibility": ground.visibility,
         "made_by": made_by,
         "made_at": now,
     }

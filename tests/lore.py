@@ -31,7 +31,7 @@ def index_of(*entries: dict[str, Any], name: str = "card", **book: Any) -> LoreI
 def context(**changes: Any) -> ScanContext:
     """A chat of ten messages, half of them the persona's; a token is a word."""
     defaults: dict[str, Any] = {"message_count": 10, "assistant_count": 5, "count": lambda text: len(text.split())}
-    return ScanContext(rng=changes.pop("rng", None) or Random(7), **{**defaults, **changes})  # type: ignore[arg-type]
+    return ScanContext(rng=changes.pop("rng", None) or Random(7), **{**defaults, **changes})
 
 
 def scanned(

@@ -18,16 +18,14 @@ from bot.store.memories import (
     first_said,
     insert_items,
     read_ground,
-    read_memory,
     retire,
     retire_items,
 )
 from bot.store.memory_tables import compactions, memory_items
 from bot.store.stale import drop_unsaid, mark_checked
 from bot.store.tables import conversations
-from bot.store.window import WindowRow, read_rows, read_window
-
-_EVERYTHING = 2**62
+from bot.store.unchanged import is_memory_unchanged, is_window_unchanged
+from bot.store.window import WindowRow, read_rows
 
 
 class Reason(StrEnum):
@@ -128,18 +126,17 @@ def _is_still_so(tx: Tx, attempt: Attempt, reading: Reading, now: Ground) -> boo
     """
     return (
         now.watermark == attempt.ground.watermark
-        and _rows_now(tx, attempt, reading) == reading.rows
-        and read_memory(tx, now.conversation_id) == reading.memory
+        and _are_rows_so(tx, attempt, reading)
+        and is_memory_unchanged(tx, now.conversation_id, reading.memory)
         and tuple(read_rows(tx, [row.id for row in reading.again])) == reading.again
     )
 
 
-def _rows_now(tx: Tx, attempt: Attempt, reading: Reading) -> tuple[WindowRow, ...]:
-    """What stands between the watermark and the cut, if anything does."""
+def _are_rows_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
     ground, up_to = attempt.ground, attempt.to_position
-    if up_to <= ground.watermark:
-        return ()
-    return tuple(read_window(tx, reading.session_id, ground.conversation_id, up_to=up_to, room=_EVERYTHING))
+    if up_to <= ground.watermark:  # no message is folded, so none was read
+        return not reading.rows
+    return is_window_unchanged(tx, reading.session_id, ground.conversation_id, reading.rows, up_to=up_to)
 
 
 def _apply(tx: Tx, ground: Ground, delta: Delta, made_by: str, count: Count, now: datetime) -> None:

@@ -138,8 +138,10 @@ SAID_OR_HEARD = or_(messages.c.conversation_id == _CONVERSATION, and_(not_(_IS_T
 _IN_BURST = messages.c.id.in_(bindparam("burst", expanding=True))
 
 
-def _in_window(burst: ColumnElement[bool]) -> ColumnElement[bool]:
-    """What stands after the watermark, and the `burst` wherever it stands."""
+def in_window(burst: ColumnElement[bool]) -> ColumnElement[bool]:
+    """What stands after the watermark, and the `burst` wherever it stands; it takes the parameters of `UNBOUNDED`, and
+    `session_id` and `conversation_id`.
+    """
     return and_(
         messages.c.session_id == bindparam("session_id"),
         messages.c.position >= _LOWEST,
@@ -157,15 +159,15 @@ def _in_window(burst: ColumnElement[bool]) -> ColumnElement[bool]:
 # Made once: building a statement costs more than running it.
 _WINDOW = (
     select(*_COLUMNS)
-    .where(_in_window(_IN_BURST), messages.c.position <= bindparam("up_to"))
+    .where(in_window(_IN_BURST), messages.c.position <= bindparam("up_to"))
     .order_by(messages.c.position.desc(), _ANSWER.desc(), _RANK.desc(), messages.c.id.desc())
 )
 _SIZES = (
     select(messages.c.position, messages.c.kind, messages.c.author_key, messages.c.addressed, messages.c.tokens)
-    .where(_in_window(false()))
+    .where(in_window(false()))
     .order_by(messages.c.position.desc())
 )
-_COUNT = select(func.count()).select_from(messages).where(_in_window(false()))
+_COUNT = select(func.count()).select_from(messages).where(in_window(false()))
 
 
 ROWS_AT_ONCE = 50
@@ -219,12 +221,13 @@ def _with_current_quotes(tx: Tx, session_id: int, rows: list[WindowRow]) -> list
     return rows
 
 
-_EVERYTHING = {"start": 0, "oldest_asked": _LARGEST_ID, "gap_from": -1, "gap_to": -1}
+UNBOUNDED = {"start": 0, "oldest_asked": _LARGEST_ID, "gap_from": -1, "gap_to": -1}
+"""Bounds of a window that leave nothing out."""
 
 
 def count_window(tx: Tx, session_id: int, conversation_id: int) -> int:
     """How many messages of the conversation stand after its watermark."""
-    facts = {"session_id": session_id, "conversation_id": conversation_id, **_EVERYTHING}
+    facts = {"session_id": session_id, "conversation_id": conversation_id, **UNBOUNDED}
     return int(tx.execute(_COUNT, facts).scalar_one())
 
 
@@ -232,7 +235,7 @@ def read_sizes(tx: Tx, session_id: int, conversation_id: int, *, room: int) -> l
     """The window without words, in order, from the newest end until `room` tokens are exceeded: all that it takes to
     know whether there is enough to fold, at a third of the cost.
     """
-    facts = {"session_id": session_id, "conversation_id": conversation_id, **_EVERYTHING}
+    facts = {"session_id": session_id, "conversation_id": conversation_id, **UNBOUNDED}
     sizes: list[Size] = []
     for position, kind, author_key, addressed, tokens in chain.from_iterable(
         tx.execute(_SIZES, facts).partitions(ROWS_AT_ONCE)

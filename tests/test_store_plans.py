@@ -11,7 +11,19 @@ import pytest
 from sqlalchemy import event, insert
 
 from bot.chat import InboundKind, Quote
-from bot.store import closing, greetings, lore, lorebooks, privacy, replies, sessions, waiting, window
+from bot.store import (
+    cast,
+    closing,
+    conversations,
+    greetings,
+    lore,
+    lorebooks,
+    privacy,
+    replies,
+    sessions,
+    waiting,
+    window,
+)
 from bot.store import messages as heard
 from bot.store.database import Database, Tx
 from bot.store.tables import messages
@@ -134,7 +146,22 @@ def look_up_lore(tx: Tx, story: Story) -> None:
     greetings.has_begun(tx, story.conversation)
 
 
-EVERYTHING = [settle, delete, ask, wait, recover, settings, read, count, look_back, take_back, look_up_lore]
+def call(tx: Tx, story: Story) -> object:
+    asked = story.say("asked of two", addressed=True)
+    cast.call(tx, asked, (story.persona, "rex"))
+    burst = cast.read_called_burst(tx, story.session.id, asked, story.persona)
+    answer = story.answer("answered", *burst)
+    conversations.listen_together(tx, story.session, (story.persona, "rex"), NOW)
+    cast.speaker_of(tx, story.session.id, f"m{answer}")
+    replies.position_to_follow(tx, answer, "rex")
+    newest = replies.newest_reply(tx, story.session.id)
+    assert newest is not None
+    assert newest.burst == (asked,)
+    replies.supersede(tx, newest)
+    return cast.waited_for(tx, asked)
+
+
+EVERYTHING = [call, settle, delete, ask, wait, recover, settings, read, count, look_back, take_back, look_up_lore]
 
 
 @pytest.mark.parametrize("work", EVERYTHING)

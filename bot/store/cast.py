@@ -108,8 +108,9 @@ def calls(tx: Tx, message_id: int, persona_id: str) -> bool:
 
 def waited_for(tx: Tx, message_id: int) -> tuple[str, ...]:
     """Who of those that a message calls has not answered, in their order."""
-    waiting = select(callings.c.persona_id).where(callings.c.message_id == message_id, callings.c.answered_by.is_(None))
-    return tuple(tx.execute(waiting.order_by(callings.c.ordinal)).scalars())
+    waiting = (callings.c.message_id == message_id, callings.c.answered_by.is_(None))
+    rows = tx.execute(select(callings.c.ordinal, callings.c.persona_id).where(*waiting))
+    return tuple(persona_id for _, persona_id in sorted(map(tuple, rows)))
 
 
 def answer(tx: Tx, burst: Sequence[int], persona_id: str, reply_id: int) -> None:

@@ -36,7 +36,6 @@ _LISTENING = (
         conversations.c.closed_at.is_(None),
         listenings.c.to_position.is_(None),
     )
-    .order_by(conversations.c.id)
 )
 _OPEN = (
     select(conversations.c.id)
@@ -106,7 +105,7 @@ def listen_together(
 def listening(tx: Tx, session_id: int) -> dict[str, int]:
     """The conversations that listen in a session now, by their personas."""
     rows = tx.execute(_LISTENING, {"session_id": session_id})
-    return {row.persona_id: row.id for row in rows}
+    return {row.persona_id: row.id for row in sorted(rows, key=lambda row: int(row.id))}
 
 
 def open_conversation(tx: Tx, session_id: int, persona_id: str) -> int | None:

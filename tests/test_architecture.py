@@ -43,7 +43,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
 HOMES: dict[str, tuple[str, ...]] = {
     # Each third-party library is imported by these modules and packages, and by nobody else.
     "PIL": ("bot.personas.formats",),
-    "aiohttp": ("adapters", "bot.llm.connection", "bot.llm.discovery", "bot.llm.transport"),
+    "aiohttp": ("adapters", "bot.llm.connection", "bot.llm.discovery", "bot.llm.transport", "bot.tools.web"),
     "alembic": ("bot.store", "migrations"),
     "apscheduler": ("bot.scheduler",),
     "discord": ("adapters.discord",),
@@ -60,6 +60,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "regex": ("adapters.split", "bot.prompt.o200k", "bot.personas.lorebook.patterns"),
     "rich": ("bot.cli", "adapters.console"),
     "sqlalchemy": ("bot.store", "migrations"),
+    "selectolax": ("bot.tools.web",),
     "sqlmodel": ("bot.store", "migrations"),
     "telegram": ("adapters.telegram",),
     "tiktoken": ("bot.prompt.tokens",),

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bot.agent import Agent
+from bot.app.mcp import build_servers
 from bot.app.running import Core, Models
 from bot.approvals import Approvals
 from bot.prompt.build import PromptBuilder
@@ -14,7 +16,12 @@ from bot.tools import TOOLS, Tool
 from bot.tools.reminders import reminder_tools
 from bot.tools.search import search_tool
 from bot.tools.toolbox import Toolbox
+from bot.tools.web import WebPages
 from bot.turn import Turn
+
+if TYPE_CHECKING:
+    from bot.tools.mcp.health import ServerHealth
+    from bot.tools.mcp.server import McpServers
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,11 +31,18 @@ class Workshop:
     toolbox: Toolbox
     approvals: Approvals
     agent: Agent
+    servers: McpServers | None
+    """Those that bring more tools."""
+
+    def health(self) -> Sequence[ServerHealth]:
+        """How each of them is doing."""
+        return self.servers.health() if self.servers is not None else ()
 
 
 def build_tools(core: Core) -> tuple[Tool, ...]:
     """Our own tools."""
-    return (*TOOLS, *reminder_tools(core.db), search_tool(core.db))
+    web = (WebPages(settings=core.settings.web).tool,) if core.settings.web.fetch else ()
+    return (*TOOLS, *reminder_tools(core.db), search_tool(core.db), *web)
 
 
 def build_workshop(core: Core, models: Models, builder: PromptBuilder, tools: Sequence[Tool]) -> Workshop:
@@ -40,6 +54,9 @@ def build_workshop(core: Core, models: Models, builder: PromptBuilder, tools: Se
         return core.catalogue.text(message_id, locale, tool=tool)
 
     toolbox = Toolbox((*tools, *core.added.tools))
+    servers = build_servers(core.settings)
+    if servers is not None:
+        toolbox.add(servers.tools)
     approvals = Approvals(core.platforms, core.catalogue.text)
     agent = Agent(
         models.model,
@@ -49,4 +66,4 @@ def build_workshop(core: Core, models: Models, builder: PromptBuilder, tools: Se
         hooks=core.hooks,
         calls=ToolCalls(hooks=core.hooks, wording=wording, ask=approvals.ask),
     )
-    return Workshop(toolbox=toolbox, approvals=approvals, agent=agent)
+    return Workshop(toolbox=toolbox, approvals=approvals, agent=agent, servers=servers)

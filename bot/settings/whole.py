@@ -15,6 +15,7 @@ from bot.settings.mcp import McpSettings
 from bot.settings.models import ModelSettings, ProviderSettings
 from bot.settings.place import PlaceSettings
 from bot.settings.platforms import DiscordSettings, TelegramSettings
+from bot.settings.web import WebSettings
 
 
 class Settings(PlaceSettings, BaseSettings):
@@ -67,6 +68,7 @@ class Settings(PlaceSettings, BaseSettings):
         2000, ge=100, description="characters kept of one message that was not addressed to the bot"
     )
     access: AccessSettings = AccessSettings()
+    web: WebSettings = WebSettings()
     quota: QuotaSettings = QuotaSettings()
     bots: BotsSettings = BotsSettings()
 

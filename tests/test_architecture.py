@@ -50,6 +50,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "dotenv": ("bot.env.file",),
     "httpx2": ("bot.llm.transport", "bot.tools.mcp.connection"),
     "markdown_it": ("adapters.markup",),
+    "anyio": ("bot.tools.mcp",),  # what the SDK of its neighbour is made of
     "mcp": ("bot.tools.mcp",),
     "openai": ("bot.llm.connection",),
     "platformdirs": ("bot.llm",),

@@ -114,6 +114,7 @@ def build_app(
     core.host.connect(Services(model=models.model, default_model=default, opener=opener, keeper=keeper))
     return App(
         core=core,
+        servers=workshop.servers,
         models=models,
         dispatcher=dispatcher,
         desk=desk,
@@ -298,6 +299,7 @@ def _build_desk(
         hooks=core.hooks,
         toolbox=workshop.toolbox,
         approvals=workshop.approvals,
+        servers=workshop.health,
         tasks=core.tasks,
         policy=AccessPolicy(access=core.settings.access),
         limits=models.catalogue.limits,

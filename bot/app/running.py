@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -39,6 +39,9 @@ from bot.store.database import Database
 from bot.tasks import Tasks
 from bot.turn import Asker
 from bot.warming import Warmer
+
+if TYPE_CHECKING:
+    from bot.tools.mcp.server import McpServers
 
 log = structlog.get_logger(__name__)
 
@@ -106,6 +109,8 @@ class App:
     scheduler: Scheduler
     jobs: Sequence[Job]
     """What `run` lets the scheduler do."""
+    servers: McpServers | None
+    """Those that bring tools; nothing waits for them."""
     failed: set[str] = field(default_factory=set)
     """The platforms whose adapter ended with a fault."""
     is_closing: bool = False
@@ -126,6 +131,8 @@ class App:
         await core.db.run(rounds.forget_unwanted_rounds)
         waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
         log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
+        if self.servers is not None:
+            self.servers.start(core.tasks)
         recovering = {core.tasks.spawn(f"recover {name}", self._recover(name, waiting)) for name in core.platforms}
         if recovering:
             await asyncio.wait(recovering, timeout=0)  # whoever is ready comes first

@@ -9,7 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
 from bot.approvals import Approvals
@@ -38,6 +38,9 @@ from bot.store.database import Database
 from bot.store.sessions import SessionRow
 from bot.tasks import Tasks
 from bot.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from bot.tools.mcp.health import ServerHealth
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -117,6 +120,8 @@ class Desk:
     count: Callable[[str], int]
     """Tokens of a text, as we count."""
     commands: Callable[[], Sequence[Command]]
+    servers: Callable[[], Sequence[ServerHealth]] = tuple
+    """How the servers of tools are doing."""
     missed: Mapping[str, datetime] = field(default_factory=dict)
     """When a recurring job was to run that came too late for it, by its name."""
 

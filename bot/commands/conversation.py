@@ -11,6 +11,7 @@ from bot.cast import read_cast
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.commands.memory_state import count_line, count_messages, memory_lines
+from bot.commands.servers import server_lines
 from bot.dispatch import Interruption, TurnRequest
 from bot.errors import UserError
 from bot.opening import model_in_force
@@ -154,6 +155,7 @@ async def status(call: Call, desk: Desk) -> Outbound:
         desk.text(f"status-answer-{_state_of(reply)}", call.locale),
         count_line(await count_messages(call, desk, await _usage(call, desk)), call, desk),
         *await memory_lines(call, desk),
+        *server_lines(call, desk),
     ]
     return Outbound(text="\n".join(f"- {line}" for line in lines))
 

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 import httpx2
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client._transport import TransportStreams
@@ -153,29 +155,26 @@ async def connect(name: str, settings: McpSettings, clues: deque[str]) -> AsyncI
     timeout = settings.timeout.total_seconds()
     connection = Connection(name, timeout, clues)
 
+    is_program = settings.command is not None
+    opened = _opened_program(name, settings, clues) if is_program else _opened_address(settings, connection)
+    limit = anyio.fail_after(2 * timeout)  # once for each of the SDK's two ways to begin
+    with limit as until:
+        async with opened as (read, write), _client(connection, read, write, timeout) as client:
+            until.deadline = math.inf
+            connection.begin(client)
+            async with anyio.create_task_group() as group:
+                group.start_soon(connection.listen)
+                yield connection
+                group.cancel_scope.cancel()
+
+
+def _client(connection: Connection, read: Any, write: Any, timeout: float) -> Client:
     async def hear(message: IncomingMessage) -> None:
         if isinstance(message, ToolListChangedNotification):
             connection.change()
 
-    opened = (
-        _opened_program(name, settings, clues)
-        if settings.command is not None
-        else _opened_address(settings, connection)
-    )
-    async with (
-        opened as (read, write),
-        Client(
-            _as_transport(_Observed(read, connection.end), write),
-            read_timeout_seconds=timeout,
-            message_handler=hear,
-            cache=None,
-        ) as client,
-        asyncio.TaskGroup() as group,
-    ):
-        connection.begin(client)
-        listening = group.create_task(connection.listen(), name=f"mcp {name} listens")
-        yield connection
-        listening.cancel()
+    observed = _as_transport(_Observed(read, connection.end), write)
+    return Client(observed, read_timeout_seconds=timeout, message_handler=hear, cache=None)
 
 
 @asynccontextmanager

@@ -105,6 +105,9 @@ class McpServer:
                 was_connected = True
                 await (until() if until is not None else self._follow(connection))
         except Exception as error:
+            me = asyncio.current_task()
+            if me is not None and me.cancelling():  # some fault below us took the place of our cancellation
+                raise asyncio.CancelledError from error
             # What it wrote once it was at work may tell what people said.
             self._problem = _told(error, () if was_connected else self._clues)
             log.warning("mcp.lost" if was_connected else "mcp.failed", server=self.name, problem=self._problem)
@@ -156,6 +159,8 @@ def _told(error: BaseException, clues: Sequence[str]) -> str:
     match error:
         case FileNotFoundError():
             said = f"there is no program {error.filename!r}" if error.filename else str(error)
+        case TimeoutError():
+            said = "it does not answer"
         case OSError():
             said = error.strerror or str(error)
         case ValueError():

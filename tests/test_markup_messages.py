@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.markup import Entity, FormattedText, split_entities, to_discord, to_entities
+from adapters.markup import Entity, FormattedText, split_entities, to_discord, to_entities, under_name
 from adapters.markup.messages import MAX_ENTITIES, MAX_ENTITY_BYTES
 from adapters.split import split, utf16_length
 from tests.markdown_samples import SOURCES, assert_telegram_accepts, calls, seen
@@ -110,3 +110,21 @@ def test_four_times_the_text_is_four_times_the_work(unit: str) -> None:
         )
 
     assert work(6_000) < 5 * work(1_500)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["hello", "**bold** and 😀 `code`", "```python\nx = 1\n```", "> quoted", "| a | b |\n| - | - |\n| 1 | 2 |", "---"],
+)
+@pytest.mark.parametrize("name", ["Mira", "苏轼", "😀 Rex"])
+def test_a_name_stands_above_a_text_and_changes_nothing_of_it(name: str, text: str) -> None:
+    formatted = to_entities(text)
+    named = under_name(name, formatted)
+    assert_telegram_accepts(named)
+    assert named.text == f"{name}\n{formatted.text}"
+    assert seen(named) == [("bold", name), *seen(formatted)]
+
+
+def test_where_there_is_nothing_to_say_or_nobody_to_name_there_is_no_name() -> None:
+    blank, said = to_entities(" \n"), to_entities("*said*")
+    assert (under_name("Mira", blank), under_name("", said)) == (blank, said)

@@ -189,3 +189,13 @@ async def test_the_state_outlives_a_restart_and_a_reset_begins_anew(make_app: Ma
     assert "mood: calm; trust: 9" in await chat.ask("/persona info")
     await chat.say("/reset")
     assert "mood: calm; trust: 3" in await chat.ask("/persona info")
+
+
+async def test_a_persona_that_was_switched_away_feels_as_it_did(make_app: MakeApp) -> None:
+    chat = await talk_to_mira(make_app, call(trust=9), "ok")
+    await chat.say("hello")
+    await chat.say("/persona use familiar")
+    assert "mood: calm; trust: 9" in await chat.ask("/persona info mira")
+    await chat.say("/persona use mira")
+    await chat.say("back again")
+    assert "trust: 9 (0–10)" in last_words(chat.model.requests[-1])

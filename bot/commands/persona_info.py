@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from bot.chat import Button, CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk, inert
@@ -11,11 +11,13 @@ from bot.commands.persona import PERSONA, cut, suggest_personas
 from bot.greeting import greetings_of
 from bot.personas.library import Persona
 from bot.personas.mood import mood_fields, mood_of, written_mood
+from bot.store.conversations import open_conversation
+from bot.store.database import Tx
 from bot.store.moods import read_mood
 
-NOTES_CHARS, FACT_CHARS = 400, 80
-"""Characters shown of a card's notes, and of one fact: so that all of it stands under a picture, where Telegram takes
-1,024 characters.
+NOTES_CHARS, MOOD_CHARS, FACT_CHARS = 260, 150, 60
+"""Characters shown of a card's notes, of how it feels, and of one fact: all of it is to stand under a picture, where
+Telegram takes 1,024 characters.
 """
 LABEL_CHARS = 24
 """Characters of a name on a button, as a phone shows two side by side."""
@@ -61,16 +63,19 @@ def _facts(persona: Persona, call: Call, desk: Desk) -> Iterator[str]:
         yield desk.text(origin, call.locale, version=persona.version)
 
 
-async def _mood(persona: Persona, call: Call, desk: Desk) -> Iterator[str]:
-    """How it feels here; one that does not speak here, as it would begin."""
+async def _mood(persona: Persona, call: Call, desk: Desk) -> tuple[str, ...]:
+    """How it feels here, or felt when it last spoke here; one that never did, as it would begin."""
     fields = mood_fields(persona.card)
     if not fields:
-        return iter(())
-    is_here = persona.id == call.persona_id
-    kept = await desk.db.read(read_mood, call.conversation_id) if is_here else {}
-    return iter(
-        [desk.text("persona-info-mood", call.locale, value=cut(written_mood(mood_of(fields, kept)), NOTES_CHARS // 2))]
-    )
+        return ()
+    told = written_mood(mood_of(fields, await desk.db.read(_kept_mood, persona.id, call)))
+    return (desk.text("persona-info-mood", call.locale, value=cut(told, MOOD_CHARS)),)
+
+
+def _kept_mood(tx: Tx, persona_id: str, call: Call) -> Mapping[str, object]:
+    is_main = persona_id == call.persona_id
+    conversation_id = call.conversation_id if is_main else open_conversation(tx, call.session.id, persona_id)
+    return read_mood(tx, conversation_id) if conversation_id is not None else {}
 
 
 def _buttons(persona: Persona, call: Call, desk: Desk) -> tuple[tuple[Button, ...], ...]:

@@ -190,6 +190,9 @@ async def test_T18_in_a_group_only_a_reply_of_who_was_asked_is_an_answer(make_ap
     assert "Reply to this message" in told
     assert await chat.say("among ourselves", channel=GROUP, mentions_me=False) == []
     assert await chat.say("and I?", channel=GROUP, author=BOB) == ["ok"]
+    await chat.press("persona answer write", channel=GROUP)
+    asked = answered(chat)
+    assert (asked.mention and asked.mention.user_key, asked.awaits_reply, asked.buttons) == ("fake:alice", True, ())
     assert "nickname (2 of 10)" in (await chat.say("Mirabel", channel=GROUP))[0]
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import structlog
-from telegram import InlineKeyboardMarkup, InputMediaPhoto, LinkPreviewOptions, Message, MessageEntity, ReplyParameters
+from telegram import ForceReply, InlineKeyboardMarkup, InputMediaPhoto, LinkPreviewOptions, Message, MessageEntity, ReplyParameters
 from telegram.constants import ChatAction
 from telegram.error import BadRequest, TelegramError
 
@@ -52,7 +52,7 @@ class Part:
 
     text: str = ""
     entities: tuple[MessageEntity, ...] = ()
-    keyboard: InlineKeyboardMarkup | None = None
+    keyboard: InlineKeyboardMarkup | ForceReply | None = None
     picture: bytes = b""
     private: bool = False
     """Whether it concerns the asker alone, so that it takes the place of nothing that others may need."""
@@ -120,7 +120,7 @@ class TelegramTransport:
             texts[0] = replace(texts[0], private=True)
         if not (final and texts):
             return texts[: self._max_parts]
-        keyboard = to_keyboard(outbound.buttons)
+        keyboard = ForceReply(selective=True) if outbound.awaits_reply else to_keyboard(outbound.buttons)
         texts[-1] = _with_picture(replace(texts[-1], keyboard=keyboard), outbound.picture)
         parts, rest = texts[: self._max_parts], tuple(texts[self._max_parts :])
         if rest:
@@ -140,7 +140,8 @@ class TelegramTransport:
 
     async def send(self, part: Part, ordinal: int) -> str:
         """Send a message. The first one of an answer to a pressed button takes the place of the button's message."""
-        pressed = self._pressed if ordinal == 0 and not part.private else None
+        stands_alone = part.private or isinstance(part.keyboard, ForceReply)
+        pressed = self._pressed if ordinal == 0 and not stands_alone else None
         if pressed and (message_id := await self._replace_pressed(pressed, part)):
             return message_id
         first = _Attempt(part=part, thread=self._thread, reply_to=self._reply_to if ordinal == 0 else None)
@@ -238,6 +239,7 @@ class TelegramTransport:
 
     async def _show_once(self, chat_id: int, message_id: int, part: Part) -> None:
         entities, keyboard = part.entities or None, part.keyboard
+        assert not isinstance(keyboard, ForceReply), "it comes with new messages alone"
         if part.picture:
             picture = InputMediaPhoto(part.picture, caption=part.text, caption_entities=entities)
             await self._bot.edit_message_media(picture, chat_id, message_id, reply_markup=keyboard)

@@ -56,6 +56,10 @@ class Outbound:
     """Whether it concerns the asker alone, as a refusal does. Others are spared it where the platform can do that."""
     mention: Mention | None = None
     """Who is called before the text. Nobody else ever is, whatever names are in it."""
+    awaits_reply: bool = False
+    """Whether whoever is called is to answer by a reply to it: a platform that can do that opens the box to write in. It
+    has no buttons then.
+    """
 
 
 class PartState(StrEnum):

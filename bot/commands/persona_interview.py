@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.chat import Button, CommandSpec, InboundKind, OptionKind, OptionSpec, Outbound
+from bot.chat import Button, CommandSpec, InboundKind, Mention, OptionKind, OptionSpec, Outbound
 from bot.chat.forms import MAX_FIELDS
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.persona_changes import EDITABLE, change_fields, field_names, field_text, tell_change
@@ -16,7 +16,7 @@ SHOWN_CHARS = 600
 """Of what a field says now, above the question; ours to choose."""
 MAX_ANSWER = 20_000
 """Characters of an answer: more than any message has, less than a file could bring."""
-KEEP, CLEAR, SAVE, CANCEL = "keep", "clear", "save", "cancel"
+KEEP, CLEAR, SAVE, CANCEL, WRITE = "keep", "clear", "save", "cancel", "write"
 ANSWER = ("persona", "answer")
 
 
@@ -27,7 +27,7 @@ async def begin_questions(persona: Persona, call: Call, desk: Desk) -> Outbound:
 
 
 async def answer_question(call: Call, desk: Desk) -> Outbound:
-    """`/persona answer keep|clear|save|cancel`, or any message while a question is open: its text is the answer."""
+    """`/persona answer STEP`, or any message while a question is open: its text is the answer."""
     interview = desk.interviews.find(call.session.channel.session_key, call.inbound.author.key)
     persona = desk.shelf(call).get(interview.persona_id) if interview else None
     if interview is None or persona is None:
@@ -39,6 +39,8 @@ async def answer_question(call: Call, desk: Desk) -> Outbound:
             return desk.say("persona-answer-cancelled", call, persona=persona.name)
         case "save":
             return await _save(interview, persona, call, desk)
+        case "write":
+            return _let_write(interview, call, desk)
         case step:
             interview = interview.answered(_answer(interview, step, call))
     if interview.waiting:
@@ -74,6 +76,15 @@ def _ask(interview: Interview, persona: Persona, call: Call, desk: Desk) -> Outb
     return Outbound(text="\n\n".join(filter(None, pieces)), buttons=_buttons(interview, call, desk))
 
 
+def _let_write(interview: Interview, call: Call, desk: Desk) -> Outbound:
+    """Call whoever is asked, so that their answer is a reply."""
+    author = call.inbound.author
+    desk.interviews.put(call.session.channel.session_key, author.key, interview)
+    field = desk.names.of_choice(interview.asked, call.locale)[0]
+    told = desk.text("persona-question-write", call.locale, field=field)
+    return Outbound(text=told, mention=Mention(user_key=author.key, name=author.name), awaits_reply=True)
+
+
 def _quoted(text: str) -> str:
     shown = text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS].rstrip() + "…"
     return "\n".join(f"> {inert(line)}" for line in shown.splitlines())
@@ -81,6 +92,8 @@ def _quoted(text: str) -> str:
 
 def _buttons(interview: Interview, call: Call, desk: Desk) -> tuple[tuple[Button, ...], ...]:
     steps = [KEEP, *([CLEAR] if interview.asked != "name" else []), *([SAVE] if interview.given else []), CANCEL]
+    if not call.inbound.channel.is_dm:
+        steps.insert(0, WRITE)
     labels = {step: desk.text(f"persona-step-{step}", call.locale) for step in steps}
     return (tuple(Button(label=label, command=f"persona answer {step}") for step, label in labels.items()),)
 
@@ -95,7 +108,7 @@ async def _save(interview: Interview, persona: Persona, call: Call, desk: Desk) 
     return tell_change("persona-edited", changed, call, desk, field=field_names(values, call, desk))
 
 
-STEP = OptionSpec(name="step", kind=OptionKind.CHOICE, choices=(KEEP, CLEAR, SAVE, CANCEL))
+STEP = OptionSpec(name="step", kind=OptionKind.CHOICE, choices=(KEEP, CLEAR, SAVE, CANCEL, WRITE))
 
 INTERVIEW_COMMANDS = (
     Command(spec=CommandSpec(path=ANSWER, options=(STEP,), ephemeral=True, manages=True), run=answer_question),

@@ -80,7 +80,11 @@ async def test_T18_a_card_is_edited_by_questions_whose_answers_are_replies_in_a_
         await shows(lab, group, lambda text: "begins again" in text or text.count("Only people") > 0)
         lab.telegram.press(alice, question, "Keep")
         question = await shows(lab, group, lambda text: text.startswith("Mira: nickname (2 of 10)"))
-        lab.telegram.say(alice, group, "Mirabel", reply_to=question)
+        lab.telegram.press(alice, question, "Write")
+        box = await shows(lab, group, lambda text: text.startswith("Alice Reply to this message with"))
+        assert box["message_id"] != question["message_id"]
+        assert json.loads(lab.telegram.calls_of("sendMessage")[-1].values["reply_markup"])["selective"]
+        lab.telegram.say(alice, group, "Mirabel", reply_to=box)
         question = await shows(lab, group, lambda text: text.startswith("Mira: description (3 of 10)"))
         assert "> " not in read(question)
         lab.telegram.press(alice, question, "Save")

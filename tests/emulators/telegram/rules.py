@@ -87,9 +87,11 @@ def reply(params: Params, chat: Chat) -> Json:
 
 
 def keyboard(params: Params) -> Json:
-    """An inline keyboard; other markup is refused because we never send it."""
+    """An inline keyboard, or the wish for a reply, which the server keeps out of the message; other markup is refused
+    because we never send it.
+    """
     markup = params.json("reply_markup")
-    if not markup:
+    if not markup or markup.get("force_reply"):
         return {}
     for row in markup["inline_keyboard"]:
         for button in row:

@@ -56,6 +56,13 @@ def test_L14_any_object_comes_back_whatever_is_said_around_it(value: dict[str, A
     assert read_json(f"{said}{json.dumps(value)}{said}") == value
 
 
+def test_no_half_of_a_character_comes_out_of_a_reply() -> None:
+    assert read_json('{"a": "x\\ud83d", "b": [{"\\ude00": "\\ud83d\\ude00"}]}') == {
+        "a": "x\ufffd",
+        "b": [{"\ufffd": "😀"}],
+    }
+
+
 async def test_L13_L14_a_server_that_knows_no_json_mode_is_asked_in_words_and_its_prose_is_read() -> None:
     def script(request: Request) -> Reply:
         form = request.body.get("response_format", {}).get("type")

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, BadDelta, Ground, Line, read_delta, schema
+from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, MOST_OPERATIONS, BadDelta, Ground, Line, read_delta, schema
 from bot.memory.items import Category, FollowUpState, Item, ItemKind, NewItem
 
 DAY = date(2026, 11, 1)
@@ -84,6 +84,8 @@ def test_M19_a_fact_in_the_first_person_names_whom_it_is_about() -> None:
         ({"facts": [fact(item=2)]}, "pinned"),
         ({"facts": [fact(item=9)]}, "to update"),
         ({"facts": ["tea"]}, "facts 1"),
+        ({"events": [{"day": 0, "text": "The fair", "lines": [1]}]}, "a day is written as 2026-01-31"),
+        ({"open": [{"due": "0", "text": "The tent", "lines": [1]}]}, "a day is written as 2026-01-31"),
         ({"agreed": [{"who": [ALICE], "text": "Pizza on Friday", "lines": [3]}]}, "no person confirmed"),
         ({"retire": [{"item": 9, "lines": [1]}]}, "no item"),
         ({"retire": [{"item": 2, "lines": [1]}]}, "pinned"),
@@ -141,6 +143,31 @@ def test_what_is_retired_may_be_noted_anew_by_the_same_reply() -> None:
     delta = read_delta(reply(facts=[again], retire=[{"item": 1, "lines": [1]}]), GROUND)
     assert [add.item.text for add in delta.adds] == ["Alice lives in Oslo"]
     assert [retire.item for retire in delta.retires] == [71]
+
+
+def test_who_agrees_to_what_is_known_already_is_noted() -> None:
+    """The words stay as they are; what is new is who has said yes to them."""
+    known = item(71, kind=ItemKind.CONSENSUS, text="Meet at noon", subject=None, subject_name="", people=(ALICE,))
+    ground = Ground(lines=GROUND.lines, people=GROUND.people, items={1: known})
+    (both,) = read_delta(
+        reply(agreed=[{"who": [ALICE, BOB], "text": "Meet at noon", "lines": [2], "item": 1}]), ground
+    ).adds
+    assert (both.replaces, both.item.people) == (71, (ALICE, BOB))
+    same = {"who": [ALICE], "text": "meet at noon.", "lines": [1], "item": 1}
+    with pytest.raises(BadDelta, match="nothing"):
+        read_delta(reply(agreed=[same]), ground)
+
+
+def test_an_item_whose_place_something_known_takes_is_closed() -> None:
+    bergen = item(73, text="Alice lives in Bergen")
+    ground = Ground(lines=GROUND.lines, people=GROUND.people, items={**GROUND.items, 3: bergen})
+    delta = read_delta(reply(facts=[fact("Alice lives in Bergen", item=1)]), ground)
+    assert (delta.adds, [gone.item for gone in delta.retires]) == ((), [71])
+
+
+def test_nothing_is_left_out_of_a_reply_because_it_is_long() -> None:
+    many = [fact(f"Alice likes tea number {number}") for number in range(MOST_OPERATIONS + 5)]
+    assert len(read_delta(reply(facts=many), GROUND).adds) == MOST_OPERATIONS + 5
 
 
 NOBODY = Ground(lines={1: line(101, None)}, people={}, items={})

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import pytest
 
+from bot.guard import Guard
+from bot.hooks import SummaryRequest
 from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, BadDelta, Ground, Line
 from bot.memory.items import Add, Category, Delta, FollowUpState, Item, ItemKind, NewItem, Retire
+from bot.memory.snapshot import EVERYTHING
 from bot.memory.stand_in import borne_out
+from bot.store.compactions import Outcome, Reason
+from bot.store.database import Database
+from tests.folding import Fold, pasts
 
 DAY = date(2026, 11, 1)
 LINES = {
@@ -94,3 +101,28 @@ def test_a_gist_is_bounded_and_nothing_at_all_is_refused() -> None:
         kept(gist=" ")
     with pytest.raises(BadDelta, match="no such item 5"):
         kept(retires=(Retire(item=5, sources=(11,)),), gist=None)
+
+
+# --- What comes back is kept as it can be
+
+
+async def test_M01_what_the_store_does_not_take_is_on_record_and_waits_as_well(db: Database) -> None:
+    async def half_a_character(_request: SummaryRequest) -> Delta:
+        return Delta(gist="half \ud83d")
+
+    fold = Fold(db)
+    await fold.talk(*pasts(20))
+    guard = Guard(extension="one", what="summarise", run=half_a_character, seconds=0, expects=(Delta,))
+    compactor, subject = replace(fold.compactor, stand_in=guard), await fold.subject()
+    result = await compactor.compact(subject, Reason.SOFT, up_to=EVERYTHING)
+    assert (result.outcome, result.problem) == (Outcome.FAILED, "model-failed")
+    assert (await compactor.compact(subject, Reason.SOFT, up_to=EVERYTHING)).outcome is None
+    assert await fold.watermark() < 0
+    assert (await fold.memory()).is_empty
+
+
+async def test_M02_half_a_character_that_a_model_spells_is_no_reason_to_fail(db: Database) -> None:
+    fold = Fold(db, summaries=['{"gist": "They met \\ud83d."}'])
+    await fold.talk(*pasts(12))
+    assert (await fold.fold()).outcome is Outcome.DONE
+    assert (await fold.memory()).gist == "They met \ufffd."

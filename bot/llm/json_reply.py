@@ -6,13 +6,16 @@ import json
 import re
 from typing import Any
 
+from bot.llm.answer import sound
+
 
 class NoJson(ValueError):
     """A reply holds no JSON object that is whole."""
 
 
 def read_json(text: str) -> dict[str, Any]:
-    """The first JSON object of a reply: alone, in a code block, or between sentences (L14).
+    """The first JSON object of a reply: alone, in a code block, or between sentences (L14). Its texts are such as every
+    store takes, also where half a character was spelled as an escape.
 
     Raises:
         NoJson: there is none, or the first one is cut or broken; a whole object inside it is not what was asked for.
@@ -22,7 +25,19 @@ def read_json(text: str) -> dict[str, Any]:
         raise NoJson(f"no JSON object in a reply of {len(text)} characters")
     try:
         found, _ = json.JSONDecoder().raw_decode(text, start.start())
+        assert isinstance(found, dict)
+        return {sound(key): _sound(value) for key, value in found.items()}
     except (ValueError, RecursionError) as error:
         raise NoJson(f"the JSON object in a reply of {len(text)} characters is not whole: {error}") from error
-    assert isinstance(found, dict)
-    return found
+
+
+def _sound(value: Any) -> Any:
+    match value:
+        case str():
+            return sound(value)
+        case list():
+            return [*map(_sound, value)]
+        case dict():
+            return {sound(key): _sound(inner) for key, inner in value.items()}
+        case _:
+            return value

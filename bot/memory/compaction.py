@@ -170,15 +170,14 @@ class Compactor:
         try:
             delta = await self._ask(subject, snapshot, material)
             delta = without_outdated(delta, material.memory, (*material.again, *material.rows))
+            attempt = replace(attempt, tokens_after=self._after(delta, material))
+            return await self._commit(subject, attempt, snapshot, material, delta)
         except (BadDelta, ModelError) as error:
             log.warning("memory.not_compacted", session=subject.session.channel.session_key, problem=str(error))
             return await self._fail(attempt, problem_of(error))
         except Exception as error:
             log.error("memory.broken", session=subject.session.channel.session_key, exc_info=error)
             return await self._fail(attempt, f"model-{ModelError.kind}")
-        return await self._commit(
-            subject, replace(attempt, tokens_after=self._after(delta, material)), snapshot, material, delta
-        )
 
     async def _fail(self, attempt: Attempt, problem: str) -> Result:
         await self.db.run(compactions.record_attempt, attempt, Outcome.FAILED, self.now(), problem=problem)

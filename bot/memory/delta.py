@@ -6,11 +6,11 @@ A reply is JSON with numbers: lines of the transcript as sources, live items to 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from bot.llm.json_reply import NoJson, read_json
 from bot.memory.items import Add, Category, Delta, FollowUpState, Item, ItemKind, NewItem, Retire
@@ -53,6 +53,16 @@ class Ground:
     items: Mapping[int, Item]
 
 
+def _spelled(day: object) -> object:
+    """A day as it is given in words; a number would be read as seconds since 1970."""
+    if day is not None and not (isinstance(day, str) and "-" in day):
+        raise ValueError("a day is written as 2026-01-31 is")
+    return day
+
+
+_Day = Annotated[date | None, BeforeValidator(_spelled)]
+
+
 class _Operation(BaseModel):
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
@@ -67,7 +77,7 @@ class _Fact(_Operation):
 
 
 class _Event(_Operation):
-    day: date | None = None
+    day: _Day = None
 
 
 class _Agreed(_Operation):
@@ -76,7 +86,7 @@ class _Agreed(_Operation):
 
 class _Open(_Operation):
     who: str | None = None
-    due: date | None = None
+    due: _Day = None
     state: FollowUpState = FollowUpState.OPEN
 
 
@@ -172,7 +182,7 @@ def keep(reply: Mapping[str, Any], ground: Ground) -> Delta:
     """
     refused: list[str] = []
     retires = [*_retires(reply, ground, refused)]
-    adds = [*_adds(reply, ground, {retire.item for retire in retires}, refused)]
+    adds = [*_adds(reply, ground, retires, refused)]
     delta = Delta(adds=tuple(adds), retires=tuple(retires), gist=_gist(reply, refused), refused=tuple(refused))
     if len(refused) > len(adds) + len(retires):
         raise BadDelta("most of it is not borne out: " + "; ".join(refused[:5]))
@@ -191,8 +201,11 @@ def _gist(reply: Mapping[str, Any], refused: list[str]) -> str | None:
     return gist.strip()
 
 
-def _adds(reply: Mapping[str, Any], ground: Ground, retired: set[int], refused: list[str]) -> Iterator[Add]:
-    known = {_likeness(item.new) for item in ground.items.values() if item.id not in retired}
+def _adds(reply: Mapping[str, Any], ground: Ground, retires: list[Retire], refused: list[str]) -> Iterator[Add]:
+    """What is new; what takes the place of an item and is known already only retires that item."""
+    gone = {retire.item for retire in retires}
+    known = {_likeness(item.new): item for item in ground.items.values() if item.id not in gone}
+    said = set[tuple[object, ...]]()
     for kind, found in _operations(reply, refused):
         try:
             new = _new_item(kind, found, ground)
@@ -200,9 +213,19 @@ def _adds(reply: Mapping[str, Any], ground: Ground, retired: set[int], refused: 
         except BadDelta as error:
             refused.append(f"{kind.value} “{found.text[:40]}”: {error}")
             continue
-        if _likeness(new) not in known:
-            known.add(_likeness(new))
+        likeness = _likeness(new)
+        same = known.get(likeness)
+        if replaces is not None and (same.id != replaces if same else likeness in said):
+            retires.append(Retire(item=replaces, sources=new.sources))
+        if likeness in said:
+            continue
+        said.add(likeness)
+        if same is None:
             yield Add(item=new, replaces=replaces)
+        elif not (same.new.pinned or {*new.people} <= {*same.new.people}):
+            people = tuple(dict.fromkeys((*same.new.people, *new.people)))
+            sources = tuple(dict.fromkeys((*same.new.sources, *new.sources)))
+            yield Add(item=replace(same.new, people=people, sources=sources), replaces=same.id)
 
 
 def _operations(reply: Mapping[str, Any], refused: list[str]) -> Iterator[tuple[ItemKind, _Operation]]:
@@ -220,7 +243,7 @@ def _operations(reply: Mapping[str, Any], refused: list[str]) -> Iterator[tuple[
 def _each(reply: Mapping[str, Any], name: str, model: type[O], refused: list[str]) -> Iterator[O]:
     """The operations of one list, each read by itself: one that is malformed must not cost the others."""
     listed = reply.get(name)
-    for number, given in enumerate(listed[:MOST_OPERATIONS] if isinstance(listed, list) else (), 1):
+    for number, given in enumerate(listed if isinstance(listed, list) else (), 1):
         try:
             yield model.model_validate(given)
         except ValidationError as error:

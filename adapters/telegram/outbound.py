@@ -11,7 +11,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 import structlog
-from telegram import ForceReply, InlineKeyboardMarkup, InputMediaPhoto, LinkPreviewOptions, Message, MessageEntity, ReplyParameters
+from telegram import (
+    ForceReply,
+    InlineKeyboardMarkup,
+    InputMediaPhoto,
+    LinkPreviewOptions,
+    Message,
+    MessageEntity,
+    ReplyParameters,
+)
 from telegram.constants import ChatAction
 from telegram.error import BadRequest, TelegramError
 

@@ -85,6 +85,7 @@ SHAPE = {
     "retire": [{"item": 1, "lines": [6]}],
     "gist": "...",
 }
+_SHAPE = json.dumps(SHAPE, separators=(",", ":"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -175,9 +176,8 @@ def with_correction(messages: tuple[ModelMessage, ...], correction: tuple[str, s
 def rules_of(material: Material, source: str = QUOTED) -> str:
     """The rules, with the persona and a key of this chat as their example; `source` says where the lines stand."""
     example = next((row.author_key for row in material.rows if row.author_key), None) or "discord:42"
-    shape = json.dumps(SHAPE, separators=(",", ":"))
     source = source.format(persona=material.persona_name)
-    return RULES.format(source=source, persona=material.persona_name, example=example, shape=shape)
+    return RULES.format(source=source, persona=material.persona_name, example=example, shape=_SHAPE)
 
 
 def index_of(material: Material) -> str:
@@ -226,7 +226,7 @@ def _openings(texts: Iterable[str], bounds: tuple[int, int], longest: int) -> It
     times = Counter(tuple(words[:many]) for words in begun for many in range(least, most))
     for words in begun:
         enough = next((many for many in range(least, most) if times[tuple(words[:many])] == 1), most)
-        opening = inert(" ".join(words[:enough]))
+        opening = _framed(" ".join(words[:enough]))
         yield opening if len(opening) <= longest else opening[:longest].rsplit(" ", 1)[0]
 
 
@@ -273,7 +273,7 @@ def _numbered(material: Material) -> Iterator[tuple[int, WindowRow]]:
 
 
 def _line(row: WindowRow, material: Material, names: Mapping[str, str]) -> str:
-    moment = f"{row.sent_at.astimezone(material.zone):%Y-%m-%d %H:%M}"
+    moment = row.sent_at.astimezone(material.zone).isoformat(" ", "minutes")[: len("2026-01-31 12:00")]
     return f"{moment} · {_speaker(row)}{inert(_said(row, names, material.longest_line))}"
 
 
@@ -307,7 +307,11 @@ def _cut(text: str) -> str:
 
 def inert(text: str) -> str:
     """A text on one line that cannot close the frame it stands in."""
-    return " ".join(text.split()).replace("</", "‹/")
+    return _framed(" ".join(text.split()))
+
+
+def _framed(line: str) -> str:
+    return line.replace("</", "‹/")
 
 
 def _focus(material: Material) -> str:

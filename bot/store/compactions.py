@@ -113,7 +113,7 @@ def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Coun
         record_attempt(tx, attempt, Outcome.STALE, now)
         return Outcome.STALE
     made_by = f"compaction:{record_attempt(tx, attempt, Outcome.DONE, now, delta=delta)}"
-    _apply(tx, ground, delta, made_by, count, now)
+    _apply(tx, ground, reading, delta, made_by, count, now)
     mark_checked(tx, reading.checked)
     tx.execute(_RAISE, {"conversation": ground.conversation_id, "to_position": attempt.to_position})
     return Outcome.DONE
@@ -139,9 +139,10 @@ def _are_rows_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
     return is_window_unchanged(tx, reading.session_id, ground.conversation_id, reading.rows, up_to=up_to)
 
 
-def _apply(tx: Tx, ground: Ground, delta: Delta, made_by: str, count: Count, now: datetime) -> None:
-    insert_items(tx, ground, delta.adds, made_by, count, now, gist=delta.gist or "")
-    said_at = first_said(tx, [gone.sources for gone in delta.retires])
+def _apply(tx: Tx, ground: Ground, reading: Reading, delta: Delta, made_by: str, count: Count, now: datetime) -> None:
+    sent_at = {row.id: row.sent_at for row in (*reading.again, *reading.rows)}
+    insert_items(tx, ground, delta.adds, made_by, count, now, gist=delta.gist or "", sent_at=sent_at)
+    said_at = first_said(tx, [gone.sources for gone in delta.retires], sent_at)
     retire_items(tx, dict(zip((gone.item for gone in delta.retires), said_at, strict=True)), made_by, now)
 
 

@@ -24,6 +24,8 @@ _BY_ITSELF = ("compaction:", "carry:")
 """How `made_by` begins of what nobody wrote down by hand."""
 
 Count = Callable[[str], int]
+NOTHING_SENT: Mapping[int, datetime] = {}
+"""No message whose time is known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -142,12 +144,20 @@ def insert_item(tx: Tx, ground: Ground, add: Add, made_by: str, count: Count, no
 
 
 def insert_items(
-    tx: Tx, ground: Ground, adds: Sequence[Add], made_by: str, count: Count, now: datetime, *, gist: str = ""
+    tx: Tx,
+    ground: Ground,
+    adds: Sequence[Add],
+    made_by: str,
+    count: Count,
+    now: datetime,
+    *,
+    gist: str = "",
+    sent_at: Mapping[int, datetime] = NOTHING_SENT,
 ) -> list[int]:
     """Keep new items, and retire those that they replace; a `gist` takes the place of the one before. Returns the ids
-    of the items.
+    of the items. `sent_at` are the times of messages as far as they are known.
     """
-    said_at = first_said(tx, [add.item.sources for add in adds])
+    said_at = first_said(tx, [add.item.sources for add in adds], sent_at)
     rows = [_values(add, since or now, count) for add, since in zip(adds, said_at, strict=True)]
     if gist:
         tx.execute(_RETIRE_GIST, {"conversation": ground.conversation_id, "by": made_by, "at": now, "until": now})
@@ -196,12 +206,15 @@ def insert_rows(tx: Tx, ground: Ground, rows: Sequence[dict[str, Any]], made_by:
     return [*tx.execute(_INSERT, [{**shared, **row} for row in rows]).scalars()]
 
 
-def first_said(tx: Tx, cited: Sequence[Iterable[int]]) -> list[datetime | None]:
-    """When the oldest message of each of these groups was sent."""
-    groups = [tuple(group) for group in cited]
-    every = {source for group in groups for source in group}
-    sent_at = {row.id: row.sent_at for row in tx.execute(_SENT_AT, {"sources": tuple(every)})} if every else {}
-    return [min((sent_at[source] for source in group if source in sent_at), default=None) for group in groups]
+def first_said(
+    tx: Tx, cited: Sequence[Sequence[int]], known: Mapping[int, datetime] = NOTHING_SENT
+) -> list[datetime | None]:
+    """When the oldest message of each of these groups was sent; looked up unless it is known."""
+    every = {source for group in cited for source in group}
+    sent_at = known
+    if not every <= known.keys():
+        sent_at = {row.id: row.sent_at for row in tx.execute(_SENT_AT, {"sources": tuple(every)})}
+    return [min((sent_at[source] for source in group if source in sent_at), default=None) for group in cited]
 
 
 def retire_items(tx: Tx, until: Mapping[int, datetime | None], by: str, now: datetime) -> None:

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
-from sqlalchemy import ColumnElement, Integer, and_, bindparam, case, exists, false, func, not_, or_, select
+from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, case, exists, false, func, not_, or_, select
 
 from bot.store.cast_tables import callings
 from bot.store.database import Tx
@@ -156,12 +156,16 @@ def in_window(burst: ColumnElement[bool]) -> ColumnElement[bool]:
     )
 
 
+def _newest_of(burst: ColumnElement[bool]) -> Select[Any]:
+    return (
+        select(*_COLUMNS)
+        .where(in_window(burst), messages.c.position <= bindparam("up_to"))
+        .order_by(messages.c.position.desc(), _ANSWER.desc(), _RANK.desc(), messages.c.id.desc())
+    )
+
+
 # Made once: building a statement costs more than running it.
-_WINDOW = (
-    select(*_COLUMNS)
-    .where(in_window(_IN_BURST), messages.c.position <= bindparam("up_to"))
-    .order_by(messages.c.position.desc(), _ANSWER.desc(), _RANK.desc(), messages.c.id.desc())
-)
+_WINDOW, _WITHOUT_BURST = _newest_of(_IN_BURST), _newest_of(false())
 _SIZES = (
     select(messages.c.position, messages.c.kind, messages.c.author_key, messages.c.addressed, messages.c.tokens)
     .where(in_window(false()))
@@ -195,14 +199,14 @@ def read_window(
     rows: list[WindowRow] = []
     used, oldest_wanted = 0, burst[0] if burst else up_to
     bounds = {"start": start, "up_to": up_to, "oldest_asked": oldest_wanted, **_between(gap)}
-    facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": burst or (-1,), **bounds}
-    for row in chain.from_iterable(tx.execute(_WINDOW, facts).partitions(ROWS_AT_ONCE)):
+    facts = {"session_id": session_id, "conversation_id": conversation_id, "burst": burst, **bounds}
+    found = tx.execute(_WINDOW if burst else _WITHOUT_BURST, facts)
+    for row in map(_window_row, chain.from_iterable(found.partitions(ROWS_AT_ONCE))):
         is_full = used > room or (limit and len(rows) >= limit)
-        found = _window_row(row)
-        if is_full and found.position < oldest_wanted:
+        if is_full and row.position < oldest_wanted:
             break
-        used += found.tokens
-        rows.append(found)
+        used += row.tokens
+        rows.append(row)
     rows.reverse()
     return _with_current_quotes(tx, session_id, rows)
 

@@ -247,9 +247,15 @@ class Dispatcher:
         return dropped
 
     def withdraw(self, session_id: int, message_id: int) -> None:
-        """End the turn of a message that now stands elsewhere (D08), unless people have seen some of its answer."""
+        """End the turn of a message that now stands elsewhere (D08), unless people have seen some of its answer. Those
+        of a cast that wait for it are asked for anew, in their order.
+        """
         slot = self._slots.get(session_id)
-        if slot is not None and slot.request.message_id == message_id and not slot.control.has_shown:
+        if slot is None:
+            return
+        stale = [request for request in slot.waiting if request.message_id == message_id and request.persona_id]
+        slot.waiting = deque(request for request in slot.waiting if request not in stale)
+        if slot.request.message_id == message_id and not slot.control.has_shown:
             slot.control.interrupt(Interruption.REPOSTED)
 
     def is_running(self, session_id: int) -> bool:

@@ -109,6 +109,7 @@ class Recorder:
             calling.call(tx, message_id, verdict.callees)
         else:
             message_id = self.reposts.record(tx, session, inbound, original, new, now)
+            verdict = replace(verdict, callees=calling.waited_for(tx, message_id))
         if inbound.kind is InboundKind.EDIT:
             return None
         return Heard(

@@ -5,17 +5,18 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from bot.cast import Cast, Member, profile_of, read_cast, whom_it_calls
-from bot.chat import Quote
+from bot.chat import InboundKind, Quote
 from bot.llm.model import ModelRequest, Role
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona, PersonaLibrary
 from bot.settings import PlaceSettings
-from bot.testing import FakeAdapter, Reply, ScriptedModel, make_inbound
+from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_inbound
 from tests.conftest import MakeApp
 from tests.talking import BOB, DM, GROUP, Chat, open_chat
 
@@ -288,6 +289,28 @@ def test_a_card_that_is_gone_or_named_twice_is_no_member() -> None:
     settings = PlaceSettings(cast=("thrupp", "nobody", "thrupp: moss", "bryony: tuck"))
     cast = read_cast(PersonaLibrary(), settings, "bryony")
     assert [(member.persona.id, member.words) for member in cast.members] == [("bryony", ("tuck",)), ("thrupp", ())]
+
+
+@pytest.mark.parametrize("is_deleted_first", [True, False])
+async def test_D08_a_message_that_a_proxy_bot_posts_again_is_answered_once_by_each_whom_it_calls(
+    make_app: MakeApp, is_deleted_first: bool
+) -> None:
+    gate = asyncio.Event()
+    model = ScriptedModel(lambda request: Reply(text=by_name(request), hold=gate))
+    chat = await open_cast(make_app, model=model)
+    said = make_inbound("J: Thrupp and Familiar, where is it?", channel=GROUP, message_id="1")
+    gone = make_inbound(channel=GROUP, message_id="1", kind=InboundKind.DELETE)
+    face = make_author("Juniper", is_bot=True)
+    again = make_inbound("Thrupp and Familiar, where is it?", channel=GROUP, message_id="2", author=face)
+    posted = [gone, replace(again, may_be_repost=True)]
+    await chat.app.pipeline.deliver(said)
+    await model.wait_for(1)
+    for inbound in posted if is_deleted_first else reversed(posted):
+        await chat.app.pipeline.deliver(inbound)
+    gate.set()
+    await chat.settled()
+    assert chat.adapter.texts == ["this is thrupp", "this is familiar"]
+    assert await chat.app.core.db.read(_unanswered) == 0
 
 
 async def test_nobody_of_a_cast_speaks_for_another(make_app: MakeApp) -> None:

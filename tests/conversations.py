@@ -63,13 +63,13 @@ class Stage:
             model=model, messages=said, **{"max_output_tokens": 100, "stop": ("\nBob:",), "thinking": True, **more}
         )
 
-    async def bot(self) -> Bot:
+    async def bot(self, **settings: Any) -> Bot:
         """The bot, started at the first use: one persona that greets, tools, reasoning on."""
         if self._bot is None:
             adapter = FakeAdapter(streams=True)
-            app = await self.make_app(
-                model=self.bench.model, adapter=adapter, thinking=True, model_name=f"test/{self.profile.model}"
-            )
+            model = f"test/{self.profile.model}"
+            given = {"thinking": True, "model_name": model, **settings}
+            app = await self.make_app(model=self.bench.model, adapter=adapter, **given)
             self._bot = Bot(app=app, adapter=adapter)
         return self._bot
 

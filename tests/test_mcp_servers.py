@@ -108,7 +108,7 @@ async def test_K03_an_address_that_comes_back_is_connected_again() -> None:
         with pytest.raises(ToolError, match="lab is not connected now"):
             await lab.call("calendar_read", day="x")
         await lab.told.until("mcp.lost")
-        assert len(lab.server.tools) == 9
+        assert len(lab.server.tools) == 10
         lab.goes_on.set()
         await lab.told.until("mcp.failed")
         lab.goes_on.clear()

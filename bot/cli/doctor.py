@@ -15,6 +15,7 @@ from bot.cli.embedded import local_model_for
 from bot.cli.inert import plain
 from bot.cli.servers import model_findings
 from bot.cli.storage import storage_findings
+from bot.cli.tool_servers import tool_server_findings
 from bot.env import SettingsError, near_misses, secrets_of, without_effect
 from bot.errors import OperatorError
 from bot.settings import Settings
@@ -45,6 +46,7 @@ def doctor() -> None:
             report.tell(Finding(severity=Severity.FAULT, subject="embedded model", message=str(error)))
         else:
             asyncio.run(report.follow(model_findings(settings, local)))
+    asyncio.run(report.follow(tool_server_findings(settings)))
     asyncio.run(report.follow(platform_findings(settings)))
     raise SystemExit(report.exit_code)
 

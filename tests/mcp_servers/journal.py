@@ -43,10 +43,13 @@ class Journal:
 
     async def until(self, name: str, times: int = 1) -> EventDict:
         """Wait until something is told so often; returns its last record."""
-        async with asyncio.timeout(PATIENCE_SECONDS):
-            while len(found := self.of(name)) < times:
-                self._grown.clear()
-                await self._grown.wait()
+        try:
+            async with asyncio.timeout(PATIENCE_SECONDS):
+                while len(found := self.of(name)) < times:
+                    self._grown.clear()
+                    await self._grown.wait()
+        except TimeoutError:
+            raise AssertionError(f"{name} was not told {times} times: {self.records}") from None
         return found[times - 1]
 
 

@@ -44,6 +44,9 @@ def call(name: str, arguments: object) -> dict[str, Any]:
             say({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})
         case "babble":
             print("debug: this line is no message", flush=True)
+        case "flood":
+            text = {"type": "text", "text": "begin " + "word " * 450_000}
+            return {"result": {"content": [text, {"type": "image", "data": "aGVsbG8h", "mimeType": "image/png"}]}}
         case dict() as planned:
             return planned
     told = json.dumps(arguments, ensure_ascii=False, sort_keys=True)

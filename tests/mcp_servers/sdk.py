@@ -44,6 +44,16 @@ def total(numbers: list[float]) -> dict[str, Any]:
     return {"total": sum(numbers)}
 
 
+both = asyncio.Barrier(2)
+
+
+@server.tool()
+async def meet(name: str) -> str:
+    """Ends when it has been called twice at a time."""
+    await both.wait()
+    return f"{name} was there"
+
+
 @server.tool()
 async def wait() -> str:
     """Never ends."""

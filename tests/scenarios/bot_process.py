@@ -66,6 +66,11 @@ class BotProcess:
             raise AssertionError(f"the bot ended before that:\n{self.output}")
         return working.result()
 
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._process.pid
+
     def signal(self, number: int) -> None:
         """Send a signal."""
         self._process.send_signal(number)

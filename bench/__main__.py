@@ -4,13 +4,14 @@ import asyncio
 import sys
 from itertools import takewhile
 
-from bench import lore, markup, memory, memory_peers, pipeline, sessions, wire
+from bench import lore, markup, mcp, memory, memory_peers, pipeline, sessions, wire
 from bench.extraction import run as extraction
 
 BENCHMARKS = {
     "extraction": extraction.main,
     "lore": lore.main,
     "markup": markup.main,
+    "mcp": mcp.main,
     "memory": memory.main,
     "memory-peers": memory_peers.main,
     "pipeline": pipeline.main,

@@ -31,6 +31,7 @@ from bot.opening import TurnOpener
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.meter import Meter
 from bot.prompt.tokens import ModelTokens
+from bot.running_rounds import RunningRounds
 from bot.settling import new_reply, store_settled, store_unshown, tool_round
 from bot.store import replies
 from bot.store.database import Database
@@ -90,6 +91,7 @@ class TurnRunner:
     greeter: Greeter
     keeper: Keeper
     hooks: HookCalls
+    rounds: RunningRounds
     db: Database
     adapters: Mapping[str, Adapter]
     catalogue: Catalogue
@@ -220,8 +222,10 @@ class TurnRunner:
                 prompt = await self.builder.build(turn, factor=factor, tools=tools)
         self.meter.note(turn, prompt.usage)
         show = _wait if self.hooks.holds_replies else stream.update
+        keep = partial(self.rounds.keep, turn)
+        progress.answer.exchanges = await self.rounds.resume(turn, is_recovered=progress.request.channel is None)
         try:
-            last = await self.agent.answer(turn, prompt, progress.answer, show)
+            last = await self.agent.answer(turn, prompt, progress.answer, show, keep)
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             progress.is_retry = True
@@ -231,7 +235,7 @@ class TurnRunner:
                 self.tokens.learn(turn.model, progress.answer.calls[-1].counted, error.given)
             budget, factor = _smaller_budget(progress, error), self.tokens.factor(turn.model)
             prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
-            last = await self.agent.answer(turn, prompt, progress.answer, show)
+            last = await self.agent.answer(turn, prompt, progress.answer, show, keep)
             if is_lesson:
                 return prompt  # the next one fits by what was learned, and need not be as short as this
         self.opener.remember(turn, last)
@@ -289,19 +293,20 @@ class TurnRunner:
         await self._settle(progress, parts, cut=True)
 
     async def _end_interrupted(self, progress: _Progress, stream: ReplyStream, why: Interruption) -> None:
-        if progress.control.has_shown:
-            text = progress.answer.text  # none where only what a tool does has been shown, which goes then
-            parts = await stream.finish(Outbound(text=stopped(text) if text else ""))
+        if progress.control.has_shown and progress.answer.text:
+            parts = await stream.finish(Outbound(text=stopped(progress.answer.text)))
             await self._settle(progress, parts, cut=True)
             return
-        await stream.discard()
+        # What a tool does may have been shown, which goes then.
+        await (stream.finish(Outbound(text="")) if progress.control.has_shown else stream.discard())
         # After these nobody waits for this burst any more; it must not be answered after a restart.
         is_closed = why in (Interruption.STOP, Interruption.RESET)
         closed = new_reply(progress.turn, MessageKind.NOTICE) if is_closed else None
-        await self.db.run(store_unshown, closed, None, progress.take_calls(), self.now())
+        await self.db.run(store_unshown, closed, await progress.reply_id(), progress.take_calls(), self.now())
 
     async def _settle(self, progress: _Progress, parts: tuple[SentPart, ...], *, cut: bool = False) -> None:
         progress.control.is_settling = True
+        self.rounds.end(progress.turn)
         text = progress.answer.text if progress.kind is MessageKind.REPLY else ""
         rounds = tuple(tool_round(exchange, self.count) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)

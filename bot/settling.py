@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import datetime
 
 from bot.prompt.messages import ToolExchange
-from bot.store import closing, ledger, lore, replies
+from bot.store import closing, ledger, lore, replies, rounds
 from bot.store.database import Tx
 from bot.store.ledger import CallRecord
 from bot.store.replies import NewReply, Settled, ToolRound
@@ -46,6 +46,8 @@ def store_settled(
     if reply_id is None:
         reply_id = replies.begin_reply(tx, new, now)
     replies.settle_reply(tx, reply_id, settled, now)
+    if settled.rounds:
+        rounds.forget_rounds(tx, new.conversation_id, new.burst)
     if new.lore is not None and settled.text:
         lore.save_state(tx, new.conversation_id, new.lore)
     ledger.record_calls(tx, calls, now)
@@ -54,9 +56,10 @@ def store_settled(
 def store_unshown(
     tx: Tx, closed: NewReply | None, taken_back: int | None, calls: list[CallRecord], now: datetime
 ) -> None:
-    """Nothing was shown: a burst is closed that nobody waits for, or a reply is taken back that somebody does."""
-    if closed is not None:
-        closing.close_burst(tx, closed, now)
+    """No word was shown: a reply is taken back that was begun, and a burst is closed that nobody waits for."""
     if taken_back is not None:
         replies.take_back(tx, taken_back)
+    if closed is not None:
+        closing.close_burst(tx, closed, now)
+        rounds.forget_rounds(tx, closed.conversation_id, closed.burst)
     ledger.record_calls(tx, calls, now)

@@ -32,7 +32,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.personas.imported", "bot.portraits", "bot.interviews"),
     ("bot.gate", "bot.cast", "bot.faces", "bot.quota", "bot.reposts", "bot.prompt", "bot.lore", "bot.greeting"),
     ("bot.apology", "bot.tools", "bot.tool_calls"),
-    ("bot.agent", "bot.memory", "bot.accounting", "bot.settling"),
+    ("bot.agent", "bot.memory", "bot.accounting", "bot.settling", "bot.running_rounds"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge", "bot.approvals"),
     ("bot.commands",),
     ("bot.pipeline", "bot.reminding", "bot.recording", "bot.runner", "bot.cascade", "bot.introduction", "bot.judging", "bot.asking"),

@@ -12,11 +12,10 @@ from bot.app.clock import build_jobs
 from bot.app.hearing import build_pipeline
 from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
-from bot.app.mood import mood_tool
 from bot.app.personas import granted_by, persona_problems
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.running import App, Core, Models
-from bot.app.tools import Workshop, build_tools, build_workshop
+from bot.app.tools import Workshop, build_workshop
 from bot.asking import make_ask_form
 from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
 from bot.commands import COMMANDS, make_complete
@@ -57,6 +56,7 @@ from bot.prompt.sections import SECTIONS
 from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.quota import AUTO_PER_MINUTE, Quota
 from bot.runner import TurnRunner
+from bot.running_rounds import RunningRounds
 from bot.scheduler import Scheduler
 from bot.settings import Settings
 from bot.store import ledger
@@ -99,8 +99,7 @@ def build_app(
     opener = _build_opener(core, models)
     builder = _build_builder(core)
     keeper = build_keeper(core, models)
-    own_tools = build_tools(core) if tools is None else tools
-    workshop = build_workshop(core, models, builder, (*own_tools, mood_tool(core)))
+    workshop = build_workshop(core, models, builder, tools)
     runner = _build_runner(core, models, opener, builder, greeter, keeper, workshop)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
     gauge = Gauge(opener=opener, builder=builder, agent=runner.agent, tokens=models.tokens)
@@ -259,6 +258,7 @@ def _build_runner(
         greeter=greeter,
         keeper=keeper,
         hooks=core.hooks,
+        rounds=RunningRounds(core.db),
         db=core.db,
         adapters=core.platforms,
         catalogue=core.catalogue,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.agent import Agent
 from bot.app.mcp import build_servers
+from bot.app.mood import mood_tool
 from bot.app.running import Core, Models
 from bot.approvals import Approvals
 from bot.prompt.build import PromptBuilder
@@ -45,15 +46,16 @@ def build_tools(core: Core) -> tuple[Tool, ...]:
     return (*TOOLS, *reminder_tools(core.db), search_tool(core.db), *web)
 
 
-def build_workshop(core: Core, models: Models, builder: PromptBuilder, tools: Sequence[Tool]) -> Workshop:
-    """All of it, with what extensions bring among the tools."""
+def build_workshop(core: Core, models: Models, builder: PromptBuilder, tools: Sequence[Tool] | None) -> Workshop:
+    """All of it, with what extensions bring among the tools; `tools` take the place of our own."""
+    own = build_tools(core) if tools is None else tools
 
     def wording(turn: Turn, message_id: str, tool: str) -> str:
         language = turn.settings.values.language
         locale = turn.asker.locale if language == "auto" else language
         return core.catalogue.text(message_id, locale, tool=tool)
 
-    toolbox = Toolbox((*tools, *core.added.tools))
+    toolbox = Toolbox((*own, mood_tool(core), *core.added.tools))
     servers = build_servers(core.settings)
     if servers is not None:
         toolbox.add(servers.tools)

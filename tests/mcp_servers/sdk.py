@@ -45,6 +45,8 @@ def total(numbers: list[float]) -> dict[str, Any]:
 
 
 both = asyncio.Barrier(2)
+waiting: list[str] = []
+changed = asyncio.Event()
 
 
 @server.tool()
@@ -57,8 +59,23 @@ async def meet(name: str) -> str:
 @server.tool()
 async def wait() -> str:
     """Never ends."""
-    await asyncio.Event().wait()
+    waiting.append("one")
+    changed.set()
+    try:
+        await asyncio.Event().wait()
+    finally:
+        waiting.pop()
+        changed.set()
     return "never"
+
+
+@server.tool()
+async def count_waiting(until: int) -> str:
+    """Ends when so many calls wait."""
+    while len(waiting) != until:
+        changed.clear()
+        await changed.wait()
+    return str(until)
 
 
 @server.tool()

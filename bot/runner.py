@@ -32,7 +32,7 @@ from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.meter import Meter
 from bot.prompt.tokens import ModelTokens
 from bot.running_rounds import RunningRounds
-from bot.settling import new_reply, store_settled, store_unshown, tool_round
+from bot.settling import answer_rows, new_reply, store_settled, store_unshown, tool_round
 from bot.store import replies
 from bot.store.database import Database
 from bot.store.ledger import CallRecord
@@ -255,7 +255,8 @@ class TurnRunner:
         parts = await stream.finish(Outbound(text=self._unfinished(progress) if is_cut else progress.answer.text))
         await self._settle(progress, parts, cut=is_cut)
         if not progress.was_folded:  # one compaction for each turn, whatever came of it (M03)
-            self.keeper.after_turn(progress.turn, prompt)
+            answer = answer_rows(progress.turn, progress.answer.text, progress.answer.exchanges, self.count)
+            self.keeper.after_turn(progress.turn, prompt, answer)
 
     def _unfinished(self, progress: _Progress) -> str:
         """An answer that the model's limit or the end of its stream cut short; to a bot it is as if it was stopped."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from bot.prompt.messages import ToolExchange
+from bot.prompt.messages import ToolExchange, rows_of
 from bot.store import closing, ledger, lore, replies, rounds
 from bot.store.database import Tx
 from bot.store.ledger import CallRecord
 from bot.store.replies import NewReply, Settled, ToolRound
 from bot.store.tables import MessageKind
+from bot.store.window import Measured, Size
 from bot.turn import Turn
 
 
@@ -37,6 +38,14 @@ def tool_round(exchange: ToolExchange, count: Callable[[str], int]) -> ToolRound
         call_tokens=sum(count(call.name + call.arguments) for call in exchange.calls),
         result_tokens=tuple(count(result) for result in exchange.results),
     )
+
+
+def answer_rows(
+    turn: Turn, text: str, exchanges: Sequence[ToolExchange], count: Callable[[str], int]
+) -> tuple[Measured, ...]:
+    """What the next prompt has of a turn besides the messages that it read: its tool rounds and what it said."""
+    said = Size(position=turn.position, kind=MessageKind.REPLY, author_key=None, addressed=False, tokens=count(text))
+    return (*rows_of(turn, exchanges, count), said)
 
 
 def store_settled(

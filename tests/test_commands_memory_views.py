@@ -213,8 +213,8 @@ async def test_people_are_told_once_that_old_messages_became_notes(make_app: Mak
             break
     notice = (await chat.adapter.wait_for(number + 2))[-1]
     assert notice in (
-        "I have taken notes of 6 older messages. /memory shows them.",
-        "我把 6 条较早的消息整理成了笔记。/memory 可以查看。",
+        "I have taken notes of 4 older messages. /memory shows them.",
+        "我把 4 条较早的消息整理成了笔记。/memory 可以查看。",
     )
     assert ("I have" in notice) == (language == "en")
     await chat.say("hello", author=alice)

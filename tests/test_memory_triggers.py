@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from typing import Any
 
 import pytest
 
+from bot.llm.model import ModelRequest
 from bot.memory.triggers import LEAST_GAIN_TOKENS, Fill, Usage, fill_of, soft_limit
 from bot.settings import Summary
+from bot.testing import Reply, ScriptedModel, make_inbound
+from tests.conftest import MakeApp
+from tests.folding import GIST, everything, rows_of
+from tests.talking import open_chat
 
 
 def usage(**facts: Any) -> Usage:
@@ -73,3 +79,48 @@ def test_auto_stays_between_a_worthwhile_gain_and_seven_tenths(price: float, per
     found = usage(per_turn=per_turn)
     limit = soft_limit(found, cached_price=price)
     assert min(7_000, found.fixed + found.kept + LEAST_GAIN_TOKENS) <= limit <= 7_000
+
+
+KEEP_FOUR: dict[str, Any] = {"keep_recent": 4, "keep_tokens": 0}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"threshold": 10, "trigger": {"type": "off"}},
+        {"trigger": {"type": "messages_to_refine", "value": 6}},
+    ],
+)
+async def test_messages_count_together_with_the_newest_answer(make_app: MakeApp, rule: dict[str, Any]) -> None:
+    """The fifth question and its answer are the ninth and the tenth message, and the sixth beyond four that stay."""
+    model = ScriptedModel(summaries=[GIST])
+    chat = await open_chat(make_app, model=model, persona="none", summary={**KEEP_FOUR, **rule})
+    for number in range(4):
+        await chat.say(f"number {number}")
+    assert await rows_of(chat) == []
+    await chat.say("number 4")
+    assert [row.messages for row in await rows_of(chat)] == [6]
+
+
+async def test_a_focus_that_is_asked_for_while_notes_are_taken_is_kept(make_app: MakeApp) -> None:
+    begun, hold = asyncio.Event(), asyncio.Event()
+
+    def slowly(_request: ModelRequest) -> Reply:
+        begun.set()
+        return Reply(text=GIST, hold=hold)
+
+    rule = {**KEEP_FOUR, "threshold": 10, "trigger": {"type": "off"}}
+    model = ScriptedModel(summaries=slowly)
+    chat = await open_chat(make_app, model=model, persona="none", summary=rule)
+    for number in range(5):
+        await chat.app.pipeline.deliver(make_inbound(f"number {number} " + "word " * 50))
+        await chat.app.dispatcher.idle()
+    async with asyncio.timeout(10):
+        await begun.wait()
+    await chat.app.pipeline.deliver(make_inbound("one more " + "word " * 50))
+    await chat.app.dispatcher.idle()
+    await chat.ask("/compact the trip to Bergen")
+    hold.set()
+    await chat.settled()
+    assert [row.messages for row in await rows_of(chat)] == [6, 2]
+    assert ["the trip to Bergen" in everything(request) for request in model.summaries] == [False, True]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
@@ -15,6 +15,7 @@ from bot.prompt.build import Prompt
 from bot.prompt.lines import group_history
 from bot.store.compactions import Outcome, Reason
 from bot.store.tables import MessageKind
+from bot.store.window import Measured
 from bot.tasks import Tasks
 from bot.turn import Turn
 
@@ -54,10 +55,10 @@ class Keeper:
             return False
         return not (folding.cancelled() or folding.exception()) and folding.result().outcome is Outcome.DONE
 
-    def after_turn(self, turn: Turn, prompt: Prompt) -> None:
-        """Over the soft limit, fold in the background."""
+    def after_turn(self, turn: Turn, prompt: Prompt, answer: Sequence[Measured]) -> None:
+        """Over the soft limit, fold in the background. `answer` is what the next prompt has of this turn besides."""
         self._compactor.reuse.note(turn, prompt)
-        if self._fill(turn, prompt) is not Fill.NORMAL and not self.is_running(turn.conversation_id):
+        if self._fill(turn, prompt, answer) is not Fill.NORMAL and not self.is_running(turn.conversation_id):
             folding = self.fold(subject_of(turn), Reason.SOFT, up_to=EVERYTHING)
             self._tasks.spawn("compaction notice", self._tell(turn, folding))
 
@@ -67,10 +68,10 @@ class Keeper:
             await self._tell_done(turn, folding.result())
 
     def fold(self, subject: Subject, reason: Reason, *, up_to: int, focus: str = "") -> asyncio.Task[Result]:
-        """Start a compaction, or join the one that runs."""
+        """Start a compaction, or join the one that runs; what has a focus of its own comes after that."""
         running = self._running.get(subject.conversation_id)
-        if running is None:
-            running = self._tasks.spawn("compaction", self._fold(subject, reason, up_to, focus))
+        if running is None or focus:
+            running = self._tasks.spawn("compaction", self._fold(subject, reason, up_to, focus, after=running))
             self._running[subject.conversation_id] = running
         return running
 
@@ -94,18 +95,25 @@ class Keeper:
         while running := {*self._running.values(), *self._consolidating}:
             await asyncio.wait(running)
 
-    async def _fold(self, subject: Subject, reason: Reason, up_to: int, focus: str) -> Result:
+    async def _fold(
+        self, subject: Subject, reason: Reason, up_to: int, focus: str, *, after: asyncio.Task[Result] | None
+    ) -> Result:
         try:
+            if after is not None:
+                await asyncio.wait({after})
             result = await self._compactor.compact(subject, reason, up_to=up_to, focus=focus)
         finally:
-            self._running.pop(subject.conversation_id, None)
+            if self._running.get(subject.conversation_id) is asyncio.current_task():
+                del self._running[subject.conversation_id]
+        if result.outcome is None and after is not None and not (after.cancelled() or after.exception()):
+            return after.result()  # it has left nothing to fold
         if result.outcome is Outcome.DONE:  # by itself, so that an answer need not wait for this as well
             self.consolidate(subject, reason)
         return result
 
-    def _fill(self, turn: Turn, prompt: Prompt) -> Fill:
+    def _fill(self, turn: Turn, prompt: Prompt, answer: Sequence[Measured]) -> Fill:
         settings = turn.settings.values.summary
-        return fill_of(usage_of(turn, prompt), settings, cached_price=self._cached_price(turn.model))
+        return fill_of(usage_of(turn, prompt, answer), settings, cached_price=self._cached_price(turn.model))
 
 
 def subject_of(turn: Turn) -> Subject:
@@ -120,18 +128,19 @@ def subject_of(turn: Turn) -> Subject:
     )
 
 
-def usage_of(turn: Turn, prompt: Prompt) -> Usage:
-    """What a turn's prompt would fill if nothing were left out of it."""
-    units = group_history(turn.history)
+def usage_of(turn: Turn, prompt: Prompt, answer: Sequence[Measured]) -> Usage:
+    """What the prompt after a turn and its answer would fill if nothing were left out of it."""
+    units: list[Sequence[Measured]] = [*group_history(turn.history)]
+    units[-1:] = [(*(units[-1] if units else ()), *answer)]
     cut = cut_of(units, turn.settings.values.summary, turn.window)
     tokens = [*map(size_of, units)]
     asked = sum(row.addressed for unit in units for row in unit if row.kind is MessageKind.SAID)
     return Usage(
         window=turn.window,
-        used=prompt.whole + turn.reserve,
+        used=prompt.whole + int(size_of(answer) * prompt.basis.frame.factor) + turn.reserve,
         fixed=prompt.fixed + turn.reserve,
         kept=sum(tokens[cut:]),
-        messages=len(turn.history),
+        messages=len(turn.history) + len(answer),
         compactable=sum(map(len, units[:cut])),
         per_turn=sum(tokens) / max(1, asked),
         was_dropped=prompt.dropped > 0 or prompt.cuts.whole_from > 0,

@@ -1,230 +1,222 @@
-"""A month in a group of five with three personas, two languages and a summary model that often fails, by a seed.
+"""A month in a group of five as one value: who says, changes and takes back what and when, written by a seed.
 
-People say things worth remembering among much small talk; what they said, changed and took back is kept for the checks.
+Knows no platform and no bot: `month_player` plays it.
 """
 
 from __future__ import annotations
 
 import random
-import sqlite3
-from collections.abc import Iterator
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
-from bot.app import App, build_app
-from bot.chat import Author, Inbound, InboundKind
-from bot.llm.model import ModelRequest, ModelUnreachable
-from bot.memory.items import Item, Memory
-from bot.personas.library import PersonaLibrary
-from bot.prompt.tokens import TokenCounter
-from bot.settings import Settings
-from bot.store.memories import read_memory
-from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
-from tests.folding import SAID, ideal
+from tests.folding import SAID
 
-GROUP = make_channel()
-PEOPLE = tuple(make_author(name) for name in ("Alice", "Bob", "Cem", "Dan", "小明"))
+PEOPLE = ("Alice", "Bob", "Cem", "Dan", "小明")
+MANAGER, PRIVATE = "Alice", "Dan"
+"""Who may manage the group, and who wants privacy from the middle of the month on."""
 PERSONAS = ("bryony", "familiar", "dongpo")
 DAYS = 30
 KINDS = ("place", "pet", "event", "todo", "meet")
-TRIGGER = {"type": "messages_to_refine", "value": 20}
+UNREACHABLE = "unreachable"
 JUNK = ("", "I'd rather sing.", '{"facts": [', '{"facts": [{"who": "user", "text": "x", "lines": [1]}]}')
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Say:
+    """Somebody says something, to the bot or to the others; `name` is what later moves call it."""
+
+    name: str
+    who: str
+    text: str
+    asks: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Edit:
+    """Whoever said something says it differently."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Delete:
+    """Whoever said something takes it back: at once after its answer (`is_fresh`), or long afterwards."""
+
+    name: str
+    is_fresh: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Command:
+    """Somebody uses a command, with at most one option."""
+
+    who: str
+    path: str
+    value: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wait:
+    """Time goes by."""
+
+    by: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Rest:
+    """Nobody does anything until nothing is being folded any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restart:
+    """The bot is stopped and started again."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fail:
+    """The next summary fails: the model is `UNREACHABLE`, or says this."""
+
+    how: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """Summaries fail no more."""
+
+
+Move = Say | Edit | Delete | Command | Wait | Rest | Restart | Fail | Recover
 
 
 @dataclass(slots=True)
 class Plant:
-    """Something worth remembering, as it is said now."""
+    """Something worth remembering, as it is said at the end."""
 
+    name: str
+    """Of the move that says it."""
     kind: str
-    author: Author
+    who: str
     value: str
-    message_id: str
-    language: str
     gone: list[str] = field(default_factory=list)
     """Values that it had, or has no more since it was deleted."""
     is_deleted: bool = False
 
     @property
     def text(self) -> str:
-        return SAID[self.language][self.kind].format(self.value)
+        """How its author says it."""
+        return SAID["zh" if self.who == "小明" else "en"][self.kind].format(self.value)
 
 
-@dataclass
-class Month:
-    """What happens, and what is known about it afterwards."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Script:
+    """What happens, and what is worth remembering of it."""
 
-    seed: int
-    database: Path
-    library: PersonaLibrary
-    counter: TokenCounter
-    switch: str
-    plants: list[Plant] = field(default_factory=list)
-    fails: bool = True
+    moves: tuple[Move, ...]
+    plants: tuple[Plant, ...]
 
-    def __post_init__(self) -> None:
-        self.rng, self.now = random.Random(self.seed), NOW
-        self.model = ScriptedModel(["I see."], summaries=self._summary)
-        self.settings = Settings(
-            _env_file=None,
-            database_url=f"sqlite:///{self.database}",
-            providers={"test": {"base_url": "http://127.0.0.1:9/v1"}},
-            model="test/scripted",
-            persona=PERSONAS[0],
-            persona_switch=self.switch,
-            burst_ms=0,
-            summary={"keep_recent": 6, "keep_tokens": 0, "token_ratio": 0.25, "trigger": TRIGGER},
-        )
-        self.private: set[str] = set()
-        self.counts = {"said": 0, "restarts": 0, "resets": 0, "failures": 0}
+    def count(self) -> Counter[type[Move]]:
+        """How often what happens."""
+        return Counter(map(type, self.moves))
 
-    def _summary(self, request: ModelRequest) -> Reply | str:
-        if not self.fails or self.rng.random() < 0.6:
-            return ideal(request)
-        self.counts["failures"] += 1
-        if self.rng.random() < 0.5:
-            return Reply(text="", error=ModelUnreachable("test/scripted", "down"))
-        return self.rng.choice(JUNK)
 
-    # --- The app
+def last_question(persona: str) -> str:
+    """The name of the last thing that a persona is asked."""
+    return f"last of {persona}"
 
-    async def open(self) -> None:
-        self.adapter = FakeAdapter(managers={"alice"})
-        self.app: App = build_app(
-            self.settings,
-            model=self.model,
-            adapters={"fake": self.adapter},
-            library=self.library,
-            counter=self.counter,
-            now=lambda: self.now,
-        )
-        await self.app.start()
 
-    async def close(self) -> None:
-        await self.app.close()
+def write_month(seed: int) -> Script:
+    """The month of a seed. In the end each persona folds what it has, and is asked a last question."""
+    return _Writer(random.Random(seed)).write()
 
-    async def _deliver(self, inbound: Inbound) -> None:
-        self.now += timedelta(minutes=self.rng.choice([1, 20, 90]))
-        await self.app.pipeline.deliver(inbound)
-        await self.app.dispatcher.idle()
-        if self.rng.random() < 0.7:  # sometimes people go on while old messages are being folded
-            await self.app.keeper.idle()
 
-    # --- What people do
+class _Writer:
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._moves: list[Move] = []
+        self._plants: list[Plant] = []
+        self._has_privacy: set[str] = set()
+        self._said = 0
 
-    async def play(self) -> None:
-        await self.open()
+    def write(self) -> Script:
         for day in range(DAYS):
-            for _ in range(self.rng.randint(8, 14)):
-                await self._step()
-            self.now += timedelta(hours=7)
+            for _ in range(self._rng.randint(8, 14)):
+                self._do_something()
+            self._moves.append(Wait(by=timedelta(hours=7)))
             if day == DAYS // 2:
-                await self.command("/privacy on", PEOPLE[3])
-                self.private.add(PEOPLE[3].key)
-        await self._look_back()
+                self._add(Command(who=PRIVATE, path="privacy on"))
+                self._has_privacy.add(PRIVATE)
+        self._look_back()
+        return Script(moves=tuple(self._moves), plants=tuple(self._plants))
 
-    async def _step(self) -> None:
-        deed = self.rng.choices(
-            ["talks", "tells", "edits", "deletes", "switches", "resets", "restarts"], [60, 22, 5, 4, 5, 1, 3]
-        )[0]
-        said = [plant for plant in self.plants if not plant.is_deleted and plant.author.key not in self.private]
-        match deed:
+    def _do_something(self) -> None:
+        known = [plant for plant in self._plants if not plant.is_deleted and plant.who not in self._has_privacy]
+        deeds = {
+            "talks": 56,
+            "tells": 22,
+            "edits": 5,
+            "deletes": 3,
+            "slips": 2,
+            "switches": 5,
+            "resets": 1,
+            "restarts": 2,
+            "fails": 9,
+        }
+        match self._rng.choices([*deeds], [*deeds.values()])[0]:
             case "talks":
-                await self.say(self.rng.choice(PEOPLE), "small talk, " * self.rng.randint(1, 9))
+                self._say(self._rng.choice(PEOPLE), "small talk, " * self._rng.randint(1, 9))
             case "tells":
-                await self._tell()
-            case "edits" if said:
-                await self._edit(self.rng.choice(said))
-            case "deletes" if said:
-                await self._delete(self.rng.choice(said))
+                self._tell(self._rng.choice(PEOPLE))
+            case "edits" if known:
+                self._edit(self._rng.choice(known))
+            case "deletes" if known:
+                self._delete(self._rng.choice(known), is_fresh=False)
+            case "slips":
+                who = self._rng.choice([who for who in PEOPLE if who not in self._has_privacy])
+                self._delete(self._tell(who, asks=True), is_fresh=True)
             case "switches":
-                await self.command(f"/persona use {self.rng.choice(PERSONAS)}", PEOPLE[0])
+                self._add(Command(who=MANAGER, path="persona use", value=self._rng.choice(PERSONAS)))
             case "resets":
-                self.counts["resets"] += 1
-                await self.command("/reset", PEOPLE[0])
+                self._add(Command(who=MANAGER, path="reset"))
             case "restarts":
-                self.counts["restarts"] += 1
-                await self.close()
-                await self.open()
+                self._moves.append(Restart())
+            case "fails":
+                self._moves.append(Fail(how=self._rng.choice((*JUNK, *[UNREACHABLE] * len(JUNK)))))
 
-    async def say(self, author: Author, text: str) -> str:
-        self.counts["said"] += 1
-        message_id = f"said{self.counts['said']}"
-        asks = self.rng.random() < 0.4
-        more: dict[str, Any] = {"message_id": message_id, "mentions_me": asks, "sent_at": self.now}
-        await self._deliver(make_inbound(text, author=author, channel=GROUP, **more))
-        return message_id
+    def _say(self, who: str, text: str, *, asks: bool | None = None) -> str:
+        self._said += 1
+        name = f"said{self._said}"
+        self._add(Say(name=name, who=who, text=text.strip(), asks=self._rng.random() < 0.4 if asks is None else asks))
+        return name
 
-    async def command(self, line: str, author: Author) -> None:
-        await self._deliver(make_inbound(line, author=author, channel=GROUP, sent_at=self.now))
+    def _tell(self, who: str, *, asks: bool | None = None) -> Plant:
+        plant = Plant(name="", kind=self._rng.choice(KINDS), who=who, value=f"V{len(self._plants)}x0x")
+        self._plants.append(plant)
+        plant.name = self._say(who, plant.text, asks=asks)
+        return plant
 
-    async def _tell(self) -> None:
-        author = self.rng.choice(PEOPLE)
-        language = "zh" if author.name == "小明" else "en"
-        plant = Plant(self.rng.choice(KINDS), author, f"V{len(self.plants)}x0x", "", language)
-        self.plants.append(plant)
-        plant.message_id = await self.say(author, plant.text)
-
-    async def _edit(self, plant: Plant) -> None:
+    def _edit(self, plant: Plant) -> None:
         plant.gone.append(plant.value)
         plant.value = f"{plant.value.partition('x')[0]}x{len(plant.gone)}x"
-        await self._change(plant, InboundKind.EDIT)
+        self._add(Edit(name=plant.name, text=plant.text))
 
-    async def _delete(self, plant: Plant) -> None:
+    def _delete(self, plant: Plant, *, is_fresh: bool) -> None:
         plant.is_deleted = True
-        await self._change(plant, InboundKind.DELETE)
         plant.gone.append(plant.value)
+        self._add(Delete(name=plant.name, is_fresh=is_fresh))
 
-    async def _change(self, plant: Plant, kind: InboundKind) -> None:
-        more: dict[str, Any] = {"kind": kind, "message_id": plant.message_id, "sent_at": self.now}
-        await self._deliver(make_inbound(plant.text, author=plant.author, channel=GROUP, **more))
+    def _add(self, move: Move) -> None:
+        self._moves += [Wait(by=timedelta(minutes=self._rng.choice([1, 20, 90]))), move]
+        if self._rng.random() < 0.7:  # else people go on while old messages are being folded
+            self._moves.append(Rest())
 
-    async def _look_back(self) -> None:
-        """Let each persona fold what it has, with a summary model that works again, and be asked a last question."""
-        self.fails = False
-        self.last: dict[str, ModelRequest] = {}
+    def _look_back(self) -> None:
+        self._moves.append(Recover())
         for persona in PERSONAS:
-            await self.command(f"/persona use {persona}", PEOPLE[0])
-            self.now += timedelta(hours=8)  # no failure of the past holds anybody up
+            self._add(Command(who=MANAGER, path="persona use", value=persona))
+            self._moves.append(Wait(by=timedelta(hours=8)))  # no failure of the past holds anybody up
             for _ in range(34):
-                await self.say(PEOPLE[0], "small talk")
-            await self.app.keeper.idle()
-            await self._deliver(make_inbound("and?", author=PEOPLE[0], channel=GROUP, mentions_me=True))
-            await self.app.keeper.idle()
-            self.last[persona] = self.model.requests[-1]
-            self.rng.random()
-
-    # --- What is known
-
-    def rows(self, query: str, *facts: object) -> list[sqlite3.Row]:
-        connection = sqlite3.connect(self.database)
-        connection.row_factory = sqlite3.Row
-        try:
-            return connection.execute(query, facts).fetchall()
-        finally:
-            connection.close()
-
-    def conversation_of(self, persona: str) -> int:
-        (row,) = self.rows("SELECT max(id) AS id FROM conversation WHERE closed_at IS NULL AND persona_id = ?", persona)
-        return int(row["id"])
-
-    def heard_by(self, conversation: int) -> Iterator[Plant]:
-        """What the people of whom things may be kept have told a conversation."""
-        heard = self.rows(
-            "SELECT platform_message_id AS id FROM message JOIN listening ON position >= from_position AND"
-            " (to_position IS NULL OR message.id <= to_position) WHERE listening.conversation_id = ?",
-            conversation,
-        )
-        ids = {row["id"] for row in heard}
-        for plant in self.plants:
-            if plant.message_id in ids and plant.author.key not in self.private:
-                yield plant
-
-    async def memory(self, conversation: int) -> Memory:
-        return await self.app.core.db.read(read_memory, conversation)
-
-    def plant_of(self, item: Item) -> Plant | None:
-        """Who told what an item holds."""
-        value = item.new.text.rpartition("=")[2]
-        return next((plant for plant in self.plants if value == plant.value and not plant.is_deleted), None)
+                self._say(MANAGER, "small talk")
+            self._moves.append(Rest())
+            self._add(Say(name=last_question(persona), who=MANAGER, text="and?", asks=True))
+            self._moves.append(Rest())

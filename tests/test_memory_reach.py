@@ -13,7 +13,7 @@ from bot.llm.model import ModelRefused, ModelRequest
 from bot.store.compactions import Outcome, Reason
 from bot.store.database import Database
 from bot.store.memory_tables import memory_items
-from bot.testing import Reply, ScriptedModel, make_inbound
+from bot.testing import Reply, ScriptedModel, make_author, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import (
     GIST,
@@ -99,6 +99,24 @@ async def test_M09_the_summariser_does_not_play_the_persona_whatever_its_card_or
         assert "Zork" not in asked
         assert card.card.description[:60] not in asked
         assert "you are none of the people in it, and you play no part" in request.messages[0].text
+
+
+async def test_M09_what_another_bot_says_is_no_persons_word(make_app: MakeApp) -> None:
+    robo = make_author("Robo", is_bot=True)
+
+    def believing(request: ModelRequest) -> str:
+        line = number_of(request, "I live in Oslo")
+        facts = [fact(who, f"{who} lives in Oslo", line) for who in ("fake:robo", "fake:alice")]
+        agreed = [{"who": ["fake:alice"], "text": "They meet in Oslo", "lines": [line]}]
+        events = [{"text": f"Robo spoke, number {number}", "lines": [line]} for number in range(3)]
+        return json.dumps({"facts": facts, "agreed": agreed, "events": events, "gist": "About Oslo."})
+
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=believing), **SMALL)
+    await chat.say("I live in Oslo, we meet there", author=robo, channel=GROUP, mentions_me=False)
+    await talk(chat, 40, channel=GROUP)
+    assert "Robo (another bot): I live in Oslo" in transcript(chat.model.summaries[0])
+    kinds = {row.kind for row in await rows_of(chat, memory_items)}
+    assert kinds == {"event", "gist"}
 
 
 async def test_a_conversation_without_a_persona_is_folded_as_well(make_app: MakeApp) -> None:

@@ -61,15 +61,15 @@ QUOTED = """\
 
 INDEXED = """\
 - The lines are the messages above, numbered in order from the first one on. <lines> lists those of people: number, \
-letter of the person, first words, under their days. A number that is not listed is an answer of {persona} or a tool's \
-result between them. Only numbers of that range may be cited, and only what they say is new.
+letter of the person, first words, under their days. A number that is not listed is an answer of {persona}, another \
+bot's line or a tool's result between them. Only numbers of that range may be cited, and only what they say is new.
 - Each line of <notes> begins with the number of a note and its first words."""
 
 RULES = """\
 Rules:
 {source}
 - Every entry cites in "lines" the numbers of the lines that say so. Facts come from people's own lines, never from \
-those of {persona} or of tools.
+those of {persona}, of other bots or of tools.
 - "who" is the key in round brackets behind a name, such as {example}. A text says whom it is about by name.
 - Days are written YYYY-MM-DD; work out "tomorrow" or "last week" from the day of the line.
 - A note says since when it holds; lines that are older than that neither replace nor retire it.
@@ -116,13 +116,13 @@ def ground_of(material: Material) -> Ground:
     lines = {
         number: Line(
             message_id=row.id,
-            author_key=row.author_key if row.kind is MessageKind.SAID else None,
+            author_key=row.author_key if _is_by_person(row) else None,
             day=row.sent_at.astimezone(material.zone).date(),
         )
         for number, row in everyone
     }
     named = [(item.new.subject, item.new.subject_name) for item in material.memory.items]
-    named += [(row.author_key, row.author_name) for _, row in everyone if row.kind is MessageKind.SAID]
+    named += [(row.author_key, row.author_name) for _, row in everyone if _is_by_person(row)]
     people = {key: name for key, name in named if key and key not in material.private}
     return Ground(lines=lines, people=people, items=dict(enumerate(material.memory.items, 1)))
 
@@ -175,7 +175,7 @@ def with_correction(messages: tuple[ModelMessage, ...], correction: tuple[str, s
 
 def rules_of(material: Material, source: str = QUOTED) -> str:
     """The rules, with the persona and a key of this chat as their example; `source` says where the lines stand."""
-    example = next((row.author_key for row in material.rows if row.author_key), None) or "discord:42"
+    example = next((row.author_key for row in material.rows if row.author_key and not row.is_bot), None) or "discord:42"
     source = source.format(persona=material.persona_name)
     return RULES.format(source=source, persona=material.persona_name, example=example, shape=_SHAPE)
 
@@ -200,7 +200,7 @@ def _newer(item: Item, material: Material) -> str:
 def _listed(material: Material) -> Iterator[str]:
     """The range, who is who, and people's lines under their days."""
     everything = [*_numbered(material)]
-    said = [(number, row) for number, row in everything if row.kind is MessageKind.SAID]
+    said = [(number, row) for number, row in everything if _is_by_person(row)]
     names = {row.author_key: row.author_name for _, row in said}
     letters = {key: _letter(place) for place, key in enumerate(names)}
     people = ", ".join(f"{letters[key]} = {inert(name)} ({key})" for key, name in names.items())
@@ -272,6 +272,10 @@ def _numbered(material: Material) -> Iterator[tuple[int, WindowRow]]:
     return enumerate(said, 1)
 
 
+def _is_by_person(row: WindowRow) -> bool:
+    return row.kind is MessageKind.SAID and not row.is_bot
+
+
 def _line(row: WindowRow, material: Material, names: Mapping[str, str]) -> str:
     moment = row.sent_at.astimezone(material.zone).isoformat(" ", "minutes")[: len("2026-01-31 12:00")]
     return f"{moment} · {_speaker(row)}{inert(_said(row, names, material.longest_line))}"
@@ -282,7 +286,7 @@ def _speaker(row: WindowRow) -> str:
         case MessageKind.TOOL:
             return ""
         case MessageKind.SAID:
-            return f"{inert(row.author_name)} ({row.author_key}): "
+            return f"{inert(row.author_name)} ({'another bot' if row.is_bot else row.author_key}): "
         case _:
             return f"{inert(row.author_name)} (persona): "
 

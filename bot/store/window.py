@@ -49,6 +49,8 @@ class WindowRow:
     reply_to: str | None = None
     is_private: bool = False
     """Whether it is to be forgotten once it is answered."""
+    is_bot: bool = False
+    """Whether another bot said it."""
 
 
 class Measured(Protocol):
@@ -99,6 +101,7 @@ _COLUMNS = (
     messages.c.tool_name,
     messages.c.reply_to,
     messages.c.is_private,
+    messages.c.author_is_bot,
 )
 SHOWN = or_(messages.c.state.is_(None), messages.c.state != ReplyState.FAILED.value)
 """A reply that the platform refused was read by nobody, and must not be taken as said."""
@@ -270,6 +273,7 @@ def _window_row(row: Any) -> WindowRow:
         tool_name=row[14],
         reply_to=row[15],
         is_private=row[16],
+        is_bot=row[17],
     )
 
 

@@ -4,7 +4,7 @@ import asyncio
 import sys
 from itertools import takewhile
 
-from bench import lore, markup, mcp, memory, memory_peers, pipeline, sessions, wire
+from bench import lore, markup, mcp, memory, memory_peers, pipeline, sessions, tools, wire
 from bench.extraction import run as extraction
 
 BENCHMARKS = {
@@ -16,6 +16,7 @@ BENCHMARKS = {
     "memory-peers": memory_peers.main,
     "pipeline": pipeline.main,
     "sessions": sessions.main,
+    "tools": tools.main,
     "wire": wire.main,
 }
 

@@ -17,8 +17,8 @@ from bot.tools import Tool
 from bot.tools.tool import ToolError
 from bot.turn import Turn
 
-TOOL_SECONDS = 60.0
-"""How long a tool or a command of an extension may take: as long as an answer waits for a compaction."""
+COMMAND_SECONDS = 60.0
+"""How long a command of an extension may take: as long as an answer waits for a compaction."""
 
 
 def guarded_tool(owner: str, tool: Tool, faults: Faults) -> Tool:
@@ -27,7 +27,7 @@ def guarded_tool(owner: str, tool: Tool, faults: Faults) -> Tool:
         extension=owner,
         what=f"tool {tool.spec.name}",
         run=tool.run,
-        seconds=TOOL_SECONDS,
+        seconds=tool.seconds or 0,
         faults=faults,
         expects=(str,),
         may_raise=(ToolError,),
@@ -39,7 +39,7 @@ def guarded_tool(owner: str, tool: Tool, faults: Faults) -> Tool:
         except ExtensionFailed as error:
             raise ToolError("The tool failed. Go on without it.") from error
 
-    return replace(tool, run=run)
+    return replace(tool, run=run, seconds=None)  # the guard counts them
 
 
 def guarded_section(owner: str, section: Section, seconds: float, budget: int, faults: Faults) -> Section:
@@ -56,7 +56,7 @@ def guarded_command(owner: str, command: Command, faults: Faults) -> Command:
         extension=owner,
         what=f"command {command.spec.name}",
         run=command.run,
-        seconds=TOOL_SECONDS,
+        seconds=COMMAND_SECONDS,
         faults=faults,
         expects=(Outbound,),
         may_raise=(UserError,),
@@ -75,7 +75,7 @@ def guarded_command(owner: str, command: Command, faults: Faults) -> Command:
         extension=owner,
         what=f"completion of {command.spec.name}",
         run=suggest,
-        seconds=TOOL_SECONDS,
+        seconds=COMMAND_SECONDS,
         faults=faults,
         expects=(tuple, list),
     )

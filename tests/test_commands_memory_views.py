@@ -70,7 +70,8 @@ async def test_M01_a_compaction_that_fails_tells_why_and_status_tells_when_it_is
     assert "I try again from 2026-11-01 12:01" in status
     assert "10.0.0.7" not in status + told
     assert "JSON" in await compacted(chat)
-    assert "I try again from 2026-11-01 12:02" in await chat.ask("/status")
+    status = await chat.ask("/status")
+    assert "of 12 characters. Nothing is lost; I try again from 2026-11-01 12:02" in status
     assert "Done: 6 messages" in await compacted(chat)
     assert "failed" not in await chat.ask("/status")
 
@@ -107,6 +108,13 @@ async def test_status_tells_what_is_remembered(make_app: MakeApp) -> None:
     status = await chat.ask("/status")
     assert "In my memory: 2 facts, 1 event, 1 open follow-up, 1 closed follow-up." in status
     assert "Notes were last taken at 2026-11-01 12:00, of 6 messages (by hand)." in status
+
+
+async def test_status_tells_of_a_summary_without_items(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=[GIST]), **SMALL)
+    await talk(chat, 5)
+    await compacted(chat)
+    assert "In my memory: a summary." in await chat.ask("/status")
 
 
 async def test_follow_ups_are_closed_and_opened_again(make_app: MakeApp) -> None:

@@ -62,7 +62,9 @@ async def _ending(result: Result | None, before: int, call: Call, desk: Desk) ->
 
 def problem_text(problem: str, call: Call, desk: Desk) -> str:
     """Why a compaction failed: a text of the catalogue where the model could not be asked, else what was wrong."""
-    return desk.catalogue.text(problem, call.locale) if problem.startswith("model-") else problem
+    if problem.startswith("model-"):
+        return desk.catalogue.text(problem, call.locale)
+    return problem if problem.endswith((".", "。")) else f"{problem}."
 
 
 async def _used(call: Call, desk: Desk) -> int:

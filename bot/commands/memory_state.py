@@ -77,6 +77,8 @@ def _kept(memory: Memory, call: Call, desk: Desk) -> str:
     kinds = [
         desk.text(f"status-memory-{group.value}", call.locale, count=counts[group]) for group in Group if counts[group]
     ]
+    if not kinds and memory.gist:
+        kinds = [desk.text("status-memory-gist", call.locale)]
     if not kinds:
         return desk.text("status-memory-none", call.locale)
     return desk.text("status-memory", call.locale, kinds=", ".join(kinds))

@@ -83,8 +83,15 @@ def named(spec_property: str) -> set[str]:
 
 def test_what_only_one_person_needs_is_shown_to_one_and_what_concerns_all_needs_rights() -> None:
     of_cards = {"persona remove", "persona revert"}
-    of_all = of_cards | {"persona use", "model use", "reset", "memory clear", "memory undo", "compact"}
+    of_cast = {"cast add", "cast remove"}
+    of_all = (
+        of_cards
+        | of_cast
+        | {"tools on", "tools off"}
+        | {"persona use", "model use", "reset", "memory clear", "memory undo", "compact"}
+    )
     of_talk = {"retry", "undo", "continue", "stop", "start", "follow-ups done", "follow-ups drop", "follow-ups reopen"}
+    of_talk |= {"tools allow", "tools refuse"}
     assert named("ephemeral") == {spec.name for spec in SPECS} - of_all - of_talk
     to_one = {"model forget", "session set", "session reset", "persona import", "persona edit", "persona versions"}
     to_one |= {"persona greeting", "persona answer"}
@@ -265,7 +272,7 @@ async def test_help_tells_what_this_is_how_to_address_it_and_what_it_can_do(make
     told = await chat.ask("/help")
     assert "**Bryony**" in told
     assert "simply write to me" in told
-    assert all(f"`/{name}`" in told for name in ("persona", "model use", "session set", "retry", "help"))
+    assert all(f"`/{name}`" in told for name in ("persona", "model", "session", "retry", "help"))
 
 
 @pytest.mark.parametrize(

@@ -194,6 +194,7 @@ SAMPLES = {
     "context_tokens": "8000",
     "max_output_tokens": "500",
     "tool_groups": "web, files",
+    "cast": "familiar",
     "activation_keywords": "tea, 茶",
     "activation_probability": "0.25",
     "timezone": "Asia/Shanghai",

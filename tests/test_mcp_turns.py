@@ -98,6 +98,7 @@ async def test_X13_status_tells_why_a_server_is_away_to_the_operator_alone(make_
         chat = await open_chat(make_app, mcp={"lab": plain(never="no module named secret")}, **settings)
         await told.until("mcp.failed")
         status = await chat.ask("/status", author=who)
+        assert "`lab` is on (default): –" in await chat.ask("/tools")
         await chat.app.close()
     assert "The server lab is not connected" in status
     assert ("no module named secret" in status) == (who is OPERATOR)

@@ -58,7 +58,7 @@ def build_workshop(core: Core, models: Models, builder: PromptBuilder, tools: Se
     toolbox = Toolbox((*own, mood_tool(core), *core.added.tools))
     servers = build_servers(core.settings)
     if servers is not None:
-        toolbox.add(servers.tools)
+        toolbox.add(servers.tools, [one.group for one in servers.health()])
     approvals = Approvals(core.platforms, core.catalogue.text)
     agent = Agent(
         models.model,

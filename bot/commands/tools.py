@@ -16,6 +16,9 @@ from bot.spelling import near_names
 from bot.tools import Tool
 from bot.tools.tool import ALL_GROUPS
 
+NONE = "–"
+"""In place of the tools of a group whose server is not connected."""
+
 
 async def list_tools(call: Call, desk: Desk) -> Outbound:
     """`/tools`: what is on here, what could be, and where that was decided."""
@@ -24,7 +27,7 @@ async def list_tools(call: Call, desk: Desk) -> Outbound:
     on = call.settings.values.tool_groups
     lines = [desk.text("tools-always", call.locale, names=_names(tool for tool in tools if tool.group is None))]
     for group in desk.toolbox.groups():
-        names = _names(tool for tool in tools if tool.group == group)
+        names = _names(tool for tool in tools if tool.group == group) or NONE
         is_on = group in on or ALL_GROUPS in on
         word = "tools-group-on" if is_on else "tools-group-off"
         lines.append(desk.text(word, call.locale, group=group, names=names, source=source))

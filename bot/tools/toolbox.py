@@ -15,10 +15,12 @@ class Toolbox:
 
     def __init__(self, tools: Sequence[Tool] = ()) -> None:
         self._supplies: list[Supply] = [lambda: tools]
+        self._lasting: set[str] = set()
 
-    def add(self, supply: Supply) -> None:
-        """Ask for more tools whenever tools are asked for."""
+    def add(self, supply: Supply, groups: Collection[str] = ()) -> None:
+        """Ask for more tools whenever tools are asked for; `groups` are there also while no tool is in them."""
         self._supplies.append(supply)
+        self._lasting.update(groups)
 
     def tools(self) -> tuple[Tool, ...]:
         """All of them, in the order in which they were added."""
@@ -34,4 +36,4 @@ class Toolbox:
 
     def groups(self) -> tuple[str, ...]:
         """The groups that there are, by name."""
-        return tuple(sorted({tool.group for tool in self.tools() if tool.group is not None}))
+        return tuple(sorted(self._lasting | {tool.group for tool in self.tools() if tool.group is not None}))

@@ -20,6 +20,7 @@ from bot.memory.request import (
     UPDATE_INSTRUCTION,
     Material,
     index_of,
+    is_recalled,
     rules_of,
     with_correction,
 )
@@ -143,7 +144,7 @@ class Reuse:
             return None
         is_current = (last.watermark, last.generation) == (ground.watermark, ground.generation)
         shown = tuple(last.rows().values())[: len(material.rows)]  # its lines are numbered from the first one on
-        is_plain = all(row.text.strip() or row.tool_calls for row in material.rows) and not (
+        is_plain = all((row.text.strip() or row.tool_calls) and not is_recalled(row) for row in material.rows) and not (
             material.again or material.private or snapshot.stale
         )
         index = (len(material.rows) + len(material.memory.items)) * LINE_TOKENS

@@ -1,4 +1,4 @@
-"""What holds for every command: its texts, its rights on every path, completion; and /help and /start."""
+"""What holds for every command: its texts, its rights on every path, completion; and /start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bot.locale import Catalogue
 from bot.overrides import Source
 from bot.settings import Activation
 from bot.store.tables import ReplyState, conversations, messages, overrides
-from bot.testing import FakeAdapter, make_author
+from bot.testing import make_author
 from tests.conftest import MakeApp
 from tests.emulators.openai import OpenAIEmulator
 from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
@@ -264,68 +264,7 @@ async def test_answers_come_in_the_language_of_the_person_or_of_the_place(make_a
     assert "我是" in await chat.ask("/help", author=ALICE)
 
 
-# /help and /start
-
-
-async def test_help_tells_what_this_is_how_to_address_it_and_what_it_can_do(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app, persona="bryony")
-    told = await chat.ask("/help")
-    assert "**Bryony**" in told
-    assert "simply write to me" in told
-    assert all(f"`/{name}`" in told for name in ("persona", "model", "session", "retry", "help"))
-
-
-@pytest.mark.parametrize(
-    ("settings", "told"),
-    [
-        ({}, "Mention me, reply to me or call me by name"),
-        ({"activation": "always"}, "every message"),
-        ({"activation": "keyword", "activation_keywords": ("tea", "茶")}, "tea, 茶"),
-        ({"activation": "random"}, "join in"),
-    ],
-)
-async def test_help_tells_how_the_settings_here_let_one_be_heard(
-    make_app: MakeApp, settings: dict[str, Any], told: str
-) -> None:
-    chat = await open_chat(make_app, **settings)
-    assert told in await chat.ask("/help", channel=GROUP)
-
-
-async def test_help_lists_only_what_the_caller_may_use(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app, adapter=FakeAdapter(managers=["alice"]))
-    for_alice = await chat.ask("/help", author=ALICE, channel=GROUP)
-    for_bob = await chat.ask("/help", author=BOB, channel=GROUP)
-    assert "/session set" in for_alice
-    assert "/session set" not in for_bob
-    assert "/reset" not in for_bob
-    assert "/retry" in for_bob
-
-
-@pytest.mark.parametrize("typed", ["session set", "/session.set", "session_set", "SESSION SET"])
-async def test_help_explains_how_to_write_a_command(make_app: MakeApp, typed: str) -> None:
-    chat = await open_chat(make_app)
-    told = await chat.ask(f"/help {typed}")
-    form = "/session set [key] [value] [-m model] [-p persona] [-t on|off] [-n name] [-f here|channel|place]"
-    assert f"`{form}`" in told
-    assert "- `-m` – The model, as provider/model" in told
-
-
-async def test_help_on_a_group_explains_all_of_it(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app)
-    told = await chat.ask("/help model")
-    assert [line.split("`")[1] for line in told.splitlines() if line.startswith("`")] == [
-        "/model [keyword] [-p page]",
-        "/model use <model>",
-        "/model info",
-        "/model forget [model]",
-    ]
-
-
-async def test_help_on_an_unknown_command_names_near_ones(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app)
-    assert "retry" in await chat.ask("/help retyr")
-    assert "Close to it: 帮助" in await chat.ask("/help 帮我")
-    assert "/help shows those I know" in await chat.ask("/help xyz")
+# /start
 
 
 async def test_start_greets_once_and_then_says_a_short_hello(make_app: MakeApp) -> None:

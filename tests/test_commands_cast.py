@@ -64,7 +64,8 @@ async def test_what_is_no_member_cannot_be_removed_nor_can_the_main_persona(make
 async def test_a_cast_has_an_end(make_app: MakeApp, tmp_path: Path) -> None:
     for number in range(MOST_MEMBERS + 1):
         (tmp_path / "cards" / f"c{number}").mkdir(parents=True)
-        (tmp_path / "cards" / f"c{number}" / "card.json").write_text(json.dumps({"name": f"Card {number}", "description": "x"}))
+        card = json.dumps({"name": f"Card {number}", "description": "x"})
+        (tmp_path / "cards" / f"c{number}" / "card.json").write_text(card)
     chat = await open_cast(make_app, library=PersonaLibrary([tmp_path / "cards"]))
     for number in range(1, MOST_MEMBERS + 1):
         told = await chat.choose("cast add", channel=GROUP, persona=f"c{number}")

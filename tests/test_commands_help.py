@@ -1,6 +1,8 @@
-"""How /help finds out what its caller may do."""
+"""What /help tells, and how it finds out what its caller may do."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from bot.commands import COMMANDS
 from bot.commands.parse import OWN_ACTIONS
 from bot.testing import FakeAdapter, make_author
 from tests.conftest import MakeApp
-from tests.talking import GROUP, open_chat
+from tests.talking import ALICE, BOB, GROUP, open_chat
 
 
 @pytest.mark.parametrize("rights", [[], ["alice"]])
@@ -48,3 +50,64 @@ async def test_the_overview_names_every_command(make_app: MakeApp, locale: str) 
         last = chat.app.desk.names.of_command(path, locale)[0]
         (head, *lines) = [line for line in told.splitlines() if line.startswith((f"- `/{path[0]}`", f"- `/{path[0]} "))]
         assert f"`/{whole}`" in "".join((head, *lines)) or f"`{last}`" in head, path
+
+
+async def test_help_tells_what_this_is_how_to_address_it_and_what_it_can_do(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="bryony")
+    told = await chat.ask("/help")
+    assert "**Bryony**" in told
+    assert "simply write to me" in told
+    assert all(f"`/{name}`" in told for name in ("persona", "model", "session", "retry", "help"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({}, "Mention me, reply to me or call me by name"),
+        ({"activation": "always"}, "every message"),
+        ({"activation": "keyword", "activation_keywords": ("tea", "茶")}, "tea, 茶"),
+        ({"activation": "random"}, "join in"),
+    ],
+)
+async def test_help_tells_how_the_settings_here_let_one_be_heard(
+    make_app: MakeApp, settings: dict[str, Any], told: str
+) -> None:
+    chat = await open_chat(make_app, **settings)
+    assert told in await chat.ask("/help", channel=GROUP)
+
+
+async def test_help_lists_only_what_the_caller_may_use(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, adapter=FakeAdapter(managers=["alice"]))
+    for_alice = await chat.ask("/help", author=ALICE, channel=GROUP)
+    for_bob = await chat.ask("/help", author=BOB, channel=GROUP)
+    assert "/session set" in for_alice
+    assert "/session set" not in for_bob
+    assert "/reset" not in for_bob
+    assert "/retry" in for_bob
+
+
+@pytest.mark.parametrize("typed", ["session set", "/session.set", "session_set", "SESSION SET"])
+async def test_help_explains_how_to_write_a_command(make_app: MakeApp, typed: str) -> None:
+    chat = await open_chat(make_app)
+    told = await chat.ask(f"/help {typed}")
+    form = "/session set [key] [value] [-m model] [-p persona] [-t on|off] [-n name] [-f here|channel|place]"
+    assert f"`{form}`" in told
+    assert "- `-m` – The model, as provider/model" in told
+
+
+async def test_help_on_a_group_explains_all_of_it(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    told = await chat.ask("/help model")
+    assert [line.split("`")[1] for line in told.splitlines() if line.startswith("`")] == [
+        "/model [keyword] [-p page]",
+        "/model use <model>",
+        "/model info",
+        "/model forget [model]",
+    ]
+
+
+async def test_help_on_an_unknown_command_names_near_ones(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    assert "retry" in await chat.ask("/help retyr")
+    assert "Close to it: 帮助" in await chat.ask("/help 帮我")
+    assert "/help shows those I know" in await chat.ask("/help xyz")

@@ -342,7 +342,8 @@ async def test_what_was_left_out_stays_out_until_a_turn_goes_back_behind_it(make
         await app.pipeline.deliver(make_inbound(text))
         await app.dispatcher.idle()
     seen = ["first" in str(request) for request in model.requests]
-    assert seen[0] and not seen[-1] and seen == sorted(seen, reverse=True)
+    assert (seen[0], seen[-1]) == (True, False)
+    assert seen == sorted(seen, reverse=True)
     for command in (*["/undo"] * 8, "/retry"):
         await app.pipeline.deliver(make_inbound(command))
         await app.dispatcher.idle()

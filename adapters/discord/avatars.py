@@ -1,5 +1,5 @@
-"""Pictures of faces. Discord takes a picture for a webhook's message only from a public address, which no self-hosted bot
-has; but what it uploads as an emoji of its application has one.
+"""Pictures of faces. Discord takes a picture for a webhook's message only from a public address, which no self-hosted
+bot has; but what it uploads as an emoji of its application has one.
 
 Each picture is uploaded once, under a name made of its content. Knows no webhook.
 """

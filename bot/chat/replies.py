@@ -57,8 +57,8 @@ class Outbound:
     mention: Mention | None = None
     """Who is called before the text. Nobody else ever is, whatever names are in it."""
     awaits_reply: bool = False
-    """Whether whoever is called is to answer by a reply to it: a platform that can do that opens the box to write in. It
-    has no buttons then.
+    """Whether whoever is called is to answer by a reply to it: a platform that can do that opens the box to write in.
+    It has no buttons then.
     """
 
 

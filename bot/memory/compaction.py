@@ -27,7 +27,7 @@ from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, s
 from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
 from bot.memory.stand_in import ask_stand_in
-from bot.memory.summariser import Frame, Subject, Summariser, problem_of
+from bot.memory.summariser import Frame, IsStillSo, Outdated, Subject, Summariser, problem_of
 from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.settings import Settings
 from bot.store import compactions
@@ -153,7 +153,8 @@ class Compactor:
             began_at=self.now(),
         )
         if material.is_silent:
-            return await self._commit(subject, attempt, snapshot, replace(material, again=()), Delta())
+            reading = _reading(subject, attempt, snapshot, replace(material, again=()))
+            return await self._commit(subject, attempt, reading, Delta())
         news = CompactionNews(
             session=subject.session,
             reason=reason.value,
@@ -167,11 +168,17 @@ class Compactor:
         return result
 
     async def _carry_out(self, subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material) -> Result:
+        reading = _reading(subject, attempt, snapshot, material)
+        is_still_so = partial(self.db.read, compactions.is_still_so, attempt, reading)
         try:
-            delta = await self._ask(subject, snapshot, material)
+            delta = await self._ask(subject, snapshot, material, is_still_so)
             delta = without_outdated(delta, material.memory, (*material.again, *material.rows))
             attempt = replace(attempt, tokens_after=self._after(delta, material))
-            return await self._commit(subject, attempt, snapshot, material, delta)
+            return await self._commit(subject, attempt, reading, delta)
+        except Outdated:
+            log.info("memory.compaction_stale", session=subject.session.channel.session_key, reason=attempt.reason)
+            await self.db.run(compactions.record_attempt, attempt, Outcome.STALE, self.now())
+            return Result(outcome=Outcome.STALE)
         except (BadDelta, ModelError) as error:
             log.warning("memory.not_compacted", session=subject.session.channel.session_key, problem=str(error))
             return await self._fail(attempt, problem_of(error))
@@ -183,7 +190,7 @@ class Compactor:
         await self.db.run(compactions.record_attempt, attempt, Outcome.FAILED, self.now(), problem=problem)
         return Result(outcome=Outcome.FAILED, problem=problem)
 
-    async def _ask(self, subject: Subject, snapshot: Snapshot, material: Material) -> Delta:
+    async def _ask(self, subject: Subject, snapshot: Snapshot, material: Material, is_still_so: IsStillSo) -> Delta:
         """The delta, asked for behind the last request where that is cheaper, else in a prompt of its own; an extension
         may stand in for the model.
         """
@@ -191,9 +198,9 @@ class Compactor:
             most = self.summariser.cap(subject) // 2
             delta = await ask_stand_in(self.stand_in, subject, material, max_tokens=most)
             return self._demand_smaller(subject, material, delta)
+        ask = partial(self.summariser.ask, subject, is_still_so=is_still_so)
         own = self.settings.summary.prompt or self.settings.summary.update_prompt
         if self.summariser.is_small(subject) and not own:
-            ask = partial(self.summariser.ask, subject)
             delta = await note_by_line(material, ask, self.settings.summary.parameters)
             return self._demand_smaller(subject, material, delta)
         read, frame = partial(self._read, subject, material), self.summariser.frame(subject)
@@ -201,22 +208,12 @@ class Compactor:
         if last is not None:
             behind = partial(request_behind, last, snapshot, material, self.settings.summary)
             try:
-                return await self.summariser.ask(subject, behind, read)
+                return await ask(behind, read)
             except BadDelta as error:
                 self.reuse.fail(frame.model, str(error))
-        return await self.summariser.ask(subject, partial(self._request, material), read)
+        return await ask(partial(self._request, material), read)
 
-    async def _commit(
-        self, subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material, delta: Delta
-    ) -> Result:
-        read_again = {row.id for row in material.again}
-        reading = Reading(
-            session_id=subject.session.id,
-            rows=tuple(row for row in snapshot.read if row.position <= attempt.to_position),
-            memory=snapshot.memory,
-            again=material.again,
-            checked=tuple(item for item, sources in snapshot.stale.items() if read_again.issuperset(sources)),
-        )
+    async def _commit(self, subject: Subject, attempt: Attempt, reading: Reading, delta: Delta) -> Result:
         outcome = await self.db.run(compactions.commit, attempt, reading, delta, self._count, self.now())
         log.info(
             "memory.compacted" if outcome is Outcome.DONE else "memory.compaction_stale",
@@ -279,6 +276,17 @@ class Compactor:
 
     def _after(self, delta: Delta, material: Material) -> int:
         return tokens_after(delta, material.memory, self._count)
+
+
+def _reading(subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material) -> Reading:
+    read_again = {row.id for row in material.again}
+    return Reading(
+        session_id=subject.session.id,
+        rows=tuple(row for row in snapshot.read if row.position <= attempt.to_position),
+        memory=snapshot.memory,
+        again=material.again,
+        checked=tuple(item for item, sources in snapshot.stale.items() if read_again.issuperset(sources)),
+    )
 
 
 def _is_withheld(material: Material, snapshot: Snapshot) -> bool:

@@ -5,7 +5,7 @@ Knows nothing of what is asked: a caller makes the request and reads the reply.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
@@ -63,6 +63,14 @@ class Frame:
     correction: tuple[str, str] | None = None
 
 
+IsStillSo = Callable[[], Awaitable[bool]]
+"""Whether what is asked about has not changed since it was read."""
+
+
+class Outdated(Exception):
+    """What was to be asked about has changed: asked now, a model would read what was deleted since."""
+
+
 class Summariser:
     """`window_of` tells a model's window, `factor` its tokens to one of ours, `is_small` whether it fails at forms."""
 
@@ -114,30 +122,45 @@ class Summariser:
     def _output(self, model: str) -> int:
         return min(self._settings.summary.max_tokens, self._window_of(model) // OUTPUT_SHARE)
 
-    async def ask(self, subject: Subject, request: Callable[[Frame], ModelRequest], read: Callable[[str], R]) -> R:
+    async def ask(
+        self,
+        subject: Subject,
+        request: Callable[[Frame], ModelRequest],
+        read: Callable[[str], R],
+        *,
+        is_still_so: IsStillSo | None = None,
+    ) -> R:
         """What `read` makes of the reply; a reply that it refuses gets one chance to be corrected. A custom model that
-        refuses to be asked at all is stood in for by the default one.
+        refuses to be asked at all is stood in for by the default one. `is_still_so` is asked before each call.
 
         Raises:
             BadDelta: the second reply was bad as well.
+            Outdated: it is no longer so.
             ModelError: the model could not be asked.
         """
         model = self.model_for(subject)
         try:
-            return await self._ask(subject, model, request, read)
+            return await self._ask(subject, model, request, read, is_still_so)
         except ModelRefused as error:
             if model != self._custom or model == self._default:
                 raise
             if not self._is_told:
                 self._is_told = True
                 log.warning("summary.model_unavailable", model=model, instead=self._default, problem=str(error))
-            return await self._ask(subject, self._default, request, read)
+            return await self._ask(subject, self._default, request, read, is_still_so)
 
     async def _ask(
-        self, subject: Subject, model: str, request: Callable[[Frame], ModelRequest], read: Callable[[str], R]
+        self,
+        subject: Subject,
+        model: str,
+        request: Callable[[Frame], ModelRequest],
+        read: Callable[[str], R],
+        is_still_so: IsStillSo | None,
     ) -> R:
         correction: tuple[str, str] | None = None
         while True:
+            if is_still_so is not None and not await is_still_so():
+                raise Outdated
             frame = Frame(model=model, max_output_tokens=self._output(model), correction=correction)
             done = await self._call(subject, request(frame))
             try:

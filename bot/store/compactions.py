@@ -109,7 +109,7 @@ _RAISE = (
 def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Count, now: datetime) -> Outcome:
     """Make a delta part of the memory and raise the watermark, unless what it stood on has changed since (R4)."""
     ground = read_ground(tx, attempt.ground.conversation_id)
-    if ground is None or not _is_still_so(tx, attempt, reading, ground):
+    if ground is None or not _is_read_so(tx, attempt, reading, ground):
         record_attempt(tx, attempt, Outcome.STALE, now)
         return Outcome.STALE
     made_by = f"compaction:{record_attempt(tx, attempt, Outcome.DONE, now, delta=delta)}"
@@ -119,7 +119,13 @@ def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Coun
     return Outcome.DONE
 
 
-def _is_still_so(tx: Tx, attempt: Attempt, reading: Reading, now: Ground) -> bool:
+def is_still_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
+    """Whether a delta could be committed now."""
+    ground = read_ground(tx, attempt.ground.conversation_id)
+    return ground is not None and _is_read_so(tx, attempt, reading, ground)
+
+
+def _is_read_so(tx: Tx, attempt: Attempt, reading: Reading, now: Ground) -> bool:
     """Whether everything would be read the same now. That is simpler than to know who may change what, and misses
     nothing: edits, deletes, answers taken back or come late, corrections of the memory, undone compactions. What is
     said behind the cut is not read, and changes nothing (M04).

@@ -81,6 +81,9 @@ def test_M19_a_fact_in_the_first_person_names_whom_it_is_about() -> None:
         ({"facts": [fact(who="discord:3")]}, "nobody here"),
         ({"facts": [fact(text="x" * (LONGEST_TEXT + 1))]}, "at most 300"),
         ({"facts": [fact(lines=())]}, "lines"),
+        ({"facts": [fact(lines=(True,))]}, "a number is expected"),
+        ({"facts": [fact(item=True)]}, "a number is expected"),
+        ({"retire": [{"item": True, "lines": [1]}]}, "a number is expected"),
         ({"facts": [fact(item=2)]}, "pinned"),
         ({"facts": [fact(item=9)]}, "to update"),
         ({"facts": ["tea"]}, "facts 1"),
@@ -102,6 +105,11 @@ def test_M09_what_its_sources_do_not_bear_out_is_refused_in_words(lists: dict[st
     delta = read_delta(reply(**mixed), GROUND)
     assert [add.item.text for add in delta.adds] == ["Alice knits", "Alice sings"]
     assert len(delta.refused) == 1
+
+
+def test_a_character_that_is_none_is_left_out_of_every_text() -> None:
+    delta = read_delta(reply(facts=[fact("Alice\0 likes\0 tea", ALICE + "\0")], gist="They\0 talked."), GROUND)
+    assert ([add.item.text for add in delta.adds], delta.gist) == (["Alice likes tea"], "They talked.")
 
 
 @pytest.mark.parametrize(

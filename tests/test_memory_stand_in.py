@@ -75,7 +75,7 @@ def test_what_is_borne_out_is_completed_by_what_the_code_knows() -> None:
         (new(subject="fake:mallory"), "'fake:mallory' is nobody here"),
         (new(ItemKind.CONSENSUS, people=("fake:mallory",)), "'fake:mallory' is nobody here"),
         (new(subject=None), "about nobody"),
-        (new(text=" \n"), "it has 0 characters"),
+        (new(text=" \n\0"), "it has 0 characters"),
         (new(text="x" * (LONGEST_TEXT + 1)), f"{LONGEST_TEXT} at most"),
         (new(replaces=72), "item 72 is pinned"),
         (new(replaces=1), "no such item 1"),
@@ -97,6 +97,7 @@ def test_items_are_retired_by_what_was_said_and_never_when_pinned() -> None:
 
 def test_a_gist_is_bounded_and_nothing_at_all_is_refused() -> None:
     assert len(kept(gist="x" * 9_999).gist or "") == LONGEST_GIST
+    assert kept(gist="They\0 talked.").gist == "They talked."
     with pytest.raises(BadDelta, match="it holds nothing"):
         kept(gist=" ")
     with pytest.raises(BadDelta, match="no such item 5"):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from bot.llm.answer import sound
 
@@ -13,9 +15,19 @@ class NoJson(ValueError):
     """A reply holds no JSON object that is whole."""
 
 
+def _counted(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number is expected, and no truth value")
+    return value
+
+
+Number = Annotated[int, BeforeValidator(_counted)]
+"""A whole number of a reply. `true` is none, though Python counts it as 1."""
+
+
 def read_json(text: str) -> dict[str, Any]:
     """The first JSON object of a reply: alone, in a code block, or between sentences (L14). Its texts are such as every
-    store takes, also where half a character was spelled as an escape.
+    store takes, also where half a character or none at all was spelled as an escape.
 
     Raises:
         NoJson: there is none, or the first one is cut or broken; a whole object inside it is not what was asked for.
@@ -26,7 +38,7 @@ def read_json(text: str) -> dict[str, Any]:
     try:
         found, _ = json.JSONDecoder().raw_decode(text, start.start())
         assert isinstance(found, dict)
-        return {sound(key): _sound(value) for key, value in found.items()}
+        return {_kept(key): _sound(value) for key, value in found.items()}
     except (ValueError, RecursionError) as error:
         raise NoJson(f"the JSON object in a reply of {len(text)} characters is not whole: {error}") from error
 
@@ -34,10 +46,14 @@ def read_json(text: str) -> dict[str, Any]:
 def _sound(value: Any) -> Any:
     match value:
         case str():
-            return sound(value)
+            return _kept(value)
         case list():
             return [*map(_sound, value)]
         case dict():
-            return {sound(key): _sound(inner) for key, inner in value.items()}
+            return {_kept(key): _sound(inner) for key, inner in value.items()}
         case _:
             return value
+
+
+def _kept(text: str) -> str:
+    return sound(text).replace("\0", "")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from bot.llm.json_reply import NoJson, read_json
+from bot.llm.json_reply import NoJson, Number, read_json
 from bot.memory.items import Add, Category, Delta, FollowUpState, Item, ItemKind, NewItem, Retire
 
 MOST_OPERATIONS = 40
@@ -67,8 +67,8 @@ class _Operation(BaseModel):
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
     text: str = Field(min_length=1, max_length=LONGEST_TEXT)
-    lines: list[int] = Field(min_length=1)
-    item: int | None = None
+    lines: list[Number] = Field(min_length=1)
+    item: Number | None = None
 
 
 class _Fact(_Operation):
@@ -93,8 +93,8 @@ class _Open(_Operation):
 class _Retire(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
-    item: int
-    lines: list[int] = []
+    item: Number
+    lines: list[Number] = []
 
 
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 -- an operation

@@ -51,7 +51,7 @@ def borne_out(delta: Delta, ground: Ground, lines: Mapping[int, Line]) -> Delta:
     kept = Delta(
         adds=tuple(_each(delta.adds, lambda add: _add(add, ground.people, items, lines), refused)),
         retires=tuple(_each(delta.retires, lambda retire: _retire(retire, items, lines), refused)),
-        gist=(delta.gist or "").strip()[:LONGEST_GIST] or None,
+        gist=(delta.gist or "").replace("\0", "").strip()[:LONGEST_GIST] or None,
     )
     if kept.is_empty:
         raise BadDelta("; ".join(refused[:5]) or "it holds nothing")
@@ -68,7 +68,7 @@ def _each(operations: Iterable[O], check: Callable[[O], O], refused: list[str]) 
 
 def _add(add: Add, people: Mapping[str, str], items: Mapping[int, Item], lines: Mapping[int, Line]) -> Add:
     new = add.item
-    text, said = " ".join(new.text.split()), f"{new.kind.value} “{new.text[:40]}”"
+    text, said = " ".join(new.text.replace("\0", "").split()), f"{new.kind.value} “{new.text[:40]}”"
     cited = _cited(new.sources, said, lines)
     human = tuple(source for source in cited if lines[source].is_human)
     unknown = [key for key in (new.subject, *new.people) if key is not None and key not in people]

@@ -125,7 +125,7 @@ def test_P07_a_blank_name_is_replaced_by_another_the_card_offers(data: dict[str,
     assert read_card(data, fallback_name="luna-file")[0].name == name
 
 
-@pytest.mark.parametrize("name", ["", " \n ", None, {}, "\u202e"])
+@pytest.mark.parametrize("name", ["", " \n ", None, {}, "\u202e", "\u200b\u200d", "\u3164", "\u2800 \ufe0f"])
 def test_P07_a_card_without_any_name_is_refused_with_a_remedy(name: object) -> None:
     with pytest.raises(CardError, match="name") as caught:
         read_card(v2(name=name))

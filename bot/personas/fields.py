@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -19,6 +20,8 @@ MAX_WARNINGS = 50
 REPLACEMENT = "\ufffd"
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _BIDI_CONTROL = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_BLANK_LETTERS = "\u115f\u1160\u2800\u3164\uffa0"
+"""By their category letters and a symbol, yet they are drawn as nothing."""
 _LINE_END = re.compile("\r\n?")
 
 _MAX_SECONDS = 2**53
@@ -73,8 +76,14 @@ def _to_line(value: object, info: ValidationInfo) -> str:
 
 
 def as_line(text: str) -> str:
-    """The text on one line that cannot turn round the text after it."""
-    return " ".join(_BIDI_CONTROL.sub("", storable(text)).split())
+    """The text on one line that cannot turn round the text after it; "" for one of which nothing shows."""
+    line = " ".join(_BIDI_CONTROL.sub("", storable(text)).split())
+    return line if any(map(_shows, line)) else ""
+
+
+def _shows(char: str) -> bool:
+    kind = unicodedata.category(char)
+    return char not in _BLANK_LETTERS and kind not in ("Cc", "Cf") and kind[0] not in "MZ"
 
 
 def _to_texts(value: object, info: ValidationInfo) -> tuple[str, ...]:

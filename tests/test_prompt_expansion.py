@@ -19,7 +19,7 @@ from bot.settings import PlaceSettings
 from bot.store.sessions import SessionRow
 from bot.testing import make_channel, make_row, make_turn
 from bot.testing.made import NOW
-from bot.turn import Asker, Turn
+from bot.turn import Asker, Peer, Turn
 
 SHANGHAI = SessionSettings(values=PlaceSettings(timezone="Asia/Shanghai"), chain={})
 GROUP = SessionRow(id=1, channel=make_channel(), conversation_id=1)
@@ -101,3 +101,13 @@ async def test_fields_that_a_card_names_are_expanded_once() -> None:
     card = {"system_prompt": "{{personality}}", "personality": "{{char}} is {{description}}.", "description": "kind"}
     system, _ = await request(turn_with(card))
     assert "Mira is {{description}}." in system
+
+
+async def test_the_group_is_everybody_of_the_cast_by_name_alone() -> None:
+    peers = (Peer(persona_id="rex", name="Rex {{char}}", profile=""), Peer(persona_id="ivo", name="Ivo", profile=""))
+    card = {"description": "One of: {{group}}.", "post_history_instructions": "Speak to {{GROUP}}."}
+    system, tail = await request(turn_with(card, peers=peers, session=GROUP))
+    assert "One of: Mira, Rex {{char}}, Ivo." in system
+    assert tail.endswith("Speak to Mira, Rex {{char}}, Ivo.")
+    system, _ = await request(turn_with(card))
+    assert "One of: Mira." in system

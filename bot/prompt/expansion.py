@@ -68,6 +68,7 @@ def _expanded(text: str, turn: Turn, *, user: str, where: Where) -> str:
             char=turn.persona_name,
             user=user,
             original=turn.settings.values.system_prompt if where is Where.PREFIX else "",
+            group=", ".join((turn.persona_name, *(peer.name for peer in turn.peers))),
             rng=Random(f"{turn.conversation_id}:{turn.position}:{text}"),  # noqa: S311 - no secret
             where=where,
             moment=_moment(turn),

@@ -21,7 +21,7 @@ from bot.memory.delta import LONGEST_TEXT, BadDelta
 from bot.memory.gist import GistWriter
 from bot.memory.items import Add, Category, Delta, Item, ItemKind, Memory, NewItem, Retire
 from bot.memory.request import inert, with_correction
-from bot.memory.summariser import Frame, Subject, Summariser, problem_of
+from bot.memory.summariser import Frame, Outdated, Subject, Summariser, problem_of
 from bot.prompt.memory import write_memory
 from bot.settings import Settings
 from bot.store import compactions
@@ -107,12 +107,15 @@ class Consolidator:
             tokens_after=0,
             began_at=self.now(),
         )
-        delta = closed
+        delta, reading = closed, Reading(session_id=subject.session.id, rows=(), memory=memory)
         if old:
+            is_still_so = partial(self.db.read, compactions.is_still_so, attempt, reading)
+            request, read = partial(self._request, old), partial(read_merged, items=old, count=self._count)
             try:
-                merged = await self.summariser.ask(
-                    subject, partial(self._request, old), partial(read_merged, items=old, count=self._count)
-                )
+                merged = await self.summariser.ask(subject, request, read, is_still_so=is_still_so)
+            except Outdated:
+                await self.db.run(compactions.record_attempt, attempt, Outcome.STALE, self.now())
+                return 0
             except (BadDelta, ModelError) as error:
                 log.warning("memory.not_consolidated", session=subject.session.channel.session_key, problem=str(error))
                 failed = (attempt, Outcome.FAILED, self.now())
@@ -121,11 +124,10 @@ class Consolidator:
                 delta = replace(merged, retires=closed.retires + merged.retires)
         if delta.is_empty:
             return 0
-        return await self._commit(subject, attempt, memory, delta)
+        return await self._commit(subject, attempt, reading, delta)
 
-    async def _commit(self, subject: Subject, attempt: Attempt, memory: Memory, delta: Delta) -> int:
-        after = tokens_of(_changed(memory, delta), self._count)
-        reading = Reading(session_id=subject.session.id, rows=(), memory=memory)
+    async def _commit(self, subject: Subject, attempt: Attempt, reading: Reading, delta: Delta) -> int:
+        after = tokens_of(_changed(reading.memory, delta), self._count)
         attempt = replace(attempt, tokens_after=after)
         outcome = await self.db.run(compactions.commit, attempt, reading, delta, self._count, self.now())
         log.info(

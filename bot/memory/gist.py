@@ -19,7 +19,7 @@ from bot.llm.model import ModelError, ModelMessage, ModelRequest, Role
 from bot.memory.delta import LONGEST_GIST, BadDelta
 from bot.memory.items import Delta
 from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, notes_of, transcript_of, with_correction
-from bot.memory.summariser import Frame, Subject, Summariser, problem_of
+from bot.memory.summariser import Frame, Outdated, Subject, Summariser, problem_of
 from bot.settings import Settings
 from bot.store import compactions
 from bot.store.compactions import Attempt, CompactionRow, Outcome, Reading, Reason
@@ -71,18 +71,22 @@ class GistWriter:
             began_at=self.now(),
         )
         session_key = subject.session.channel.session_key
+        reading = Reading(session_id=subject.session.id, rows=(), memory=lost.memory, again=material.again)
+        is_still_so = partial(self.db.read, compactions.is_still_so, attempt, reading)
         try:
             if material.is_silent:
                 raise BadDelta("no line has room in a call")
             ask, read = partial(self._request, material), partial(self._read, subject)
-            delta = await self.summariser.ask(subject, ask, read)
+            delta = await self.summariser.ask(subject, ask, read, is_still_so=is_still_so)
+        except Outdated:
+            await self.db.run(compactions.record_attempt, attempt, Outcome.STALE, self.now())
+            return
         except (BadDelta, ModelError) as error:
             log.warning("memory.gist_not_written", session=session_key, problem=str(error))
             failed = (attempt, Outcome.FAILED, self.now())
             await self.db.run(partial(compactions.record_attempt, problem=problem_of(error)), *failed)
             return
         attempt = replace(attempt, tokens_after=self.count(delta.gist or ""))
-        reading = Reading(session_id=subject.session.id, rows=(), memory=lost.memory, again=material.again)
         outcome = await self.db.run(compactions.commit, attempt, reading, delta, self.count, self.now())
         log.info("memory.gist_written", session=session_key, outcome=outcome.value, messages=len(material.again))
 

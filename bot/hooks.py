@@ -73,7 +73,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CompactionNews:
-    """A step of one compaction. A long backlog is folded in several, each with its own start and end."""
+    """How far a compaction is: it has one start and one end, however many calls a long backlog takes."""
 
     session: SessionRow
     reason: str

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from bot.commands.command import Call, Desk
 from bot.commands.compact import problem_text
 from bot.commands.notes import Group, group_of
-from bot.memory.compaction import next_try
 from bot.memory.items import Memory
+from bot.memory.pauses import next_try
 from bot.memory.snapshot import ATTEMPTS_LOOKED_AT
 from bot.prompt.usage import PromptUsage
 from bot.store.compactions import CompactionRow, Outcome, newest_compactions

@@ -5,11 +5,10 @@ What fails changes nothing: every message stays where it was, and the reason is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property, lru_cache, partial
-from itertools import takewhile
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -23,6 +22,7 @@ from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
 from bot.memory.items import Delta, Memory
 from bot.memory.newest import without_outdated
+from bot.memory.pauses import next_try
 from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, summary_request
 from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
@@ -31,7 +31,7 @@ from bot.memory.summariser import Frame, IsStillSo, Outdated, Subject, Summarise
 from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.settings import Settings
 from bot.store import compactions
-from bot.store.compactions import Attempt, CompactionRow, Outcome, Reading, Reason
+from bot.store.compactions import Attempt, Outcome, Reading, Reason
 from bot.store.database import Database, Tx
 from bot.store.window import WindowRow
 
@@ -43,9 +43,6 @@ LEAST_GAIN_RATIO = 0.05
 """Of the window, what is worth a call where `LEAST_GAIN_TOKENS` are much."""
 COUNTS_KEPT = 128
 """Texts whose count is remembered: those of a delta are asked for until it is committed."""
-FIRST_PAUSE = timedelta(minutes=1)
-LONGEST_PAUSE = timedelta(hours=6)
-"""Between two attempts after failures; the pauses double."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -88,20 +85,27 @@ class Compactor:
         Only /compact folds little, and only it tries again at once after a failure; everything else waits for a pause
         that doubles.
         """
-        total = NOTHING
+        total, news = NOTHING, None
         while True:
             snapshot = await self.db.read(self._snapshot, subject, reason, up_to)
             if snapshot is None or not snapshot.units:
-                return total
+                break
             is_first = total.outcome is None
             if is_first and reason is not Reason.MANUAL and not self._is_due(subject, snapshot):
-                return NOTHING
-            result = await self._fold(subject, snapshot, reason, focus)
+                break
+            material = self._material(subject, snapshot, focus)
+            if news is None and not material.is_silent:
+                news = await self._tell_start(subject, snapshot, reason)
+            result = await self._fold(subject, snapshot, material, reason)
             if result.outcome is not Outcome.DONE:
-                return result if is_first else total
+                total = result if is_first else total
+                break
             total = _sum(total, result)
             if result.messages == len(snapshot.rows):
-                return total
+                break
+        if news is not None:
+            await self._tell_end(news, total)
+        return total
 
     async def consolidate(self, subject: Subject, reason: Reason) -> None:
         """Make a memory that has outgrown its room shorter."""
@@ -136,15 +140,31 @@ class Compactor:
         again_at = next_try(snapshot.attempts)
         return again_at is not None and self.now() < again_at
 
-    async def _fold(self, subject: Subject, snapshot: Snapshot, reason: Reason, focus: str) -> Result:
+    async def _tell_start(self, subject: Subject, snapshot: Snapshot, reason: Reason) -> CompactionNews:
+        news = CompactionNews(
+            session=subject.session,
+            reason=reason.value,
+            phase=Phase.START,
+            tokens_before=size_of(snapshot.rows),
+        )
+        await self.hooks.on_compaction(news)
+        return news
+
+    async def _tell_end(self, news: CompactionNews, total: Result) -> None:
+        if total.outcome is not Outcome.DONE:
+            await self.hooks.on_compaction(replace(news, phase=Phase.ERROR))
+            return
+        before, after = total.tokens_before, total.tokens_after
+        await self.hooks.on_compaction(replace(news, phase=Phase.DONE, tokens_before=before, tokens_after=after))
+
+    async def _fold(self, subject: Subject, snapshot: Snapshot, material: Material, reason: Reason) -> Result:
         """One call (two when its reply was bad), one commit."""
-        material = self._material(subject, snapshot, focus)
         if material.is_silent and not _is_withheld(material, snapshot):
             return NOTHING
         attempt = Attempt(
             ground=snapshot.ground,
             reason=reason,
-            focus=focus,
+            focus=material.focus,
             to_position=material.rows[-1].position,
             messages=len(material.rows),
             model="" if material.is_silent or self.stand_in else self.summariser.model_for(subject),
@@ -155,17 +175,7 @@ class Compactor:
         if material.is_silent:
             reading = _reading(subject, attempt, snapshot, replace(material, again=()))
             return await self._commit(subject, attempt, reading, Delta())
-        news = CompactionNews(
-            session=subject.session,
-            reason=reason.value,
-            phase=Phase.START,
-            tokens_before=attempt.tokens_before,
-        )
-        await self.hooks.on_compaction(news)
-        result = await self._carry_out(subject, attempt, snapshot, material)
-        phase = Phase.DONE if result.outcome is Outcome.DONE else Phase.ERROR
-        await self.hooks.on_compaction(replace(news, phase=phase, tokens_after=result.tokens_after))
-        return result
+        return await self._carry_out(subject, attempt, snapshot, material)
 
     async def _carry_out(self, subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material) -> Result:
         reading = _reading(subject, attempt, snapshot, material)
@@ -319,20 +329,10 @@ def _size(row: WindowRow, longest: int) -> int:
     return min(row.tokens, longest) + LINE_TOKENS
 
 
-def next_try(attempts: Sequence[CompactionRow]) -> datetime | None:
-    """From when on what failed is tried again by itself; `None` where the newest attempt to fold did not fail."""
-    folding = [attempt for attempt in attempts if attempt.messages]
-    failures = len([*takewhile(lambda attempt: attempt.outcome is Outcome.FAILED, folding)])
-    if not failures:
-        return None
-    pause: timedelta = min(FIRST_PAUSE * 2 ** (failures - 1), LONGEST_PAUSE)
-    return folding[0].began_at + pause
-
-
 def _sum(one: Result, other: Result) -> Result:
     return Result(
         outcome=other.outcome,
         messages=one.messages + other.messages,
         tokens_before=one.tokens_before + other.tokens_before,
-        tokens_after=one.tokens_after + other.tokens_after,
+        tokens_after=other.tokens_after,
     )

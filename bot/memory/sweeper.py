@@ -14,9 +14,10 @@ from operator import attrgetter
 
 import structlog
 
-from bot.memory.compaction import Result, next_try
+from bot.memory.compaction import Result
 from bot.memory.gist import next_rewrite
 from bot.memory.keeper import Keeper
+from bot.memory.pauses import next_try
 from bot.memory.snapshot import ATTEMPTS_LOOKED_AT, EVERYTHING, MOST_KEPT_RATIO, cut_of, size_of
 from bot.memory.summariser import Subject
 from bot.memory.triggers import LEAST_GAIN_TOKENS

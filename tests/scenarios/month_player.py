@@ -155,8 +155,7 @@ class Player:
     # --- The moves
 
     async def play(self) -> None:
-        """Everything in order; a move ends when it is answered."""
-        await self.open()
+        """Everything in order, once it is open; a move ends when it is answered."""
         for move in self.script.moves:
             await self._make(move)
             await self.app.dispatcher.idle()

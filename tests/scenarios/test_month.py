@@ -87,6 +87,7 @@ async def test_M08_M09_M19_a_month_later_everything_told_is_known_of_the_right_p
 
 @asynccontextmanager
 async def lived(month: Player) -> AsyncIterator[None]:
+    await month.open()
     try:
         await month.play()
         yield

@@ -90,7 +90,10 @@ async def undo(call: Call, desk: Desk) -> Outbound:
     if undone is None:
         raise UserError("memory-nothing-to-undo")
     at = f"{call.local(undone.done_at):%Y-%m-%d %H:%M}"
-    return desk.say(f"memory-undone-{undone.act.value}", call, count=undone.count, at=at)
+    told = [desk.text(f"memory-undone-{undone.act.value}", call.locale, count=undone.count, at=at)]
+    if undone.stay:
+        told.append(desk.text("memory-undone-stay", call.locale, count=undone.stay))
+    return Outbound(text=" ".join(told))
 
 
 WHAT = OptionSpec(name="what", kind=OptionKind.CHOICE, choices=tuple(CLEARED))

@@ -41,6 +41,8 @@ class Undone:
     act: Act
     count: int
     done_at: datetime
+    stay: int = 0
+    """Items of a compaction that people pinned or edited since."""
 
 
 def clear_kinds(tx: Tx, conversation_id: int, kinds: Collection[str], author_key: str, now: datetime) -> int:
@@ -123,8 +125,10 @@ def undo_newest(tx: Tx, conversation_id: int, now: datetime) -> Undone | None:
         count = _revive(tx, conversation_id, by_hand.retired_by, by_hand.retired_at)
         act = Act.CLEARED if by_hand.retired_by.startswith(_CLEARED) else Act.FORGOTTEN
         return Undone(act=act, count=count, done_at=by_hand.retired_at)
-    row = undo_compaction(tx, conversation_id, now)
-    return Undone(act=Act.FOLDED, count=row.messages, done_at=row.began_at) if row else None
+    unfolded = undo_compaction(tx, conversation_id, now)
+    if unfolded is None:
+        return None
+    return Undone(act=Act.FOLDED, count=unfolded.messages, done_at=unfolded.began_at, stay=unfolded.stay)
 
 
 def _revive(tx: Tx, conversation_id: int, by: str, retired_at: datetime) -> int:

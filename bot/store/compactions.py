@@ -8,11 +8,12 @@ from enum import StrEnum
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import Row, bindparam, insert, select, update
+from sqlalchemy import Row, and_, bindparam, exists, insert, not_, or_, select, update
 
 from bot.memory.items import Delta, Memory
 from bot.store.database import Tx
 from bot.store.memories import (
+    BY_ITSELF,
     Count,
     Ground,
     first_said,
@@ -21,7 +22,7 @@ from bot.store.memories import (
     retire,
     retire_items,
 )
-from bot.store.memory_tables import compactions, memory_items
+from bot.store.memory_tables import LIVE_ITEM, compactions, memory_items
 from bot.store.stale import drop_unsaid, mark_checked
 from bot.store.tables import conversations
 from bot.store.unchanged import is_memory_unchanged, is_window_unchanged
@@ -95,6 +96,15 @@ class CompactionRow:
     outcome: Outcome
     problem: str
     began_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unfolded:
+    """A compaction that was taken back: its messages are verbatim again, and of its items some `stay`."""
+
+    messages: int
+    began_at: datetime
+    stay: int
 
 
 # Statements that every compaction runs are made once: building one costs more than running it.
@@ -204,38 +214,58 @@ def _compaction(row: Row[Any]) -> CompactionRow:
     return CompactionRow(**{**kept, "reason": Reason(row.reason), "outcome": Outcome(row.outcome)})
 
 
-def undo_compaction(tx: Tx, conversation_id: int, now: datetime) -> CompactionRow | None:
+def undo_compaction(tx: Tx, conversation_id: int, now: datetime) -> Unfolded | None:
     """Take back the newest compaction that counts: its items go, those it retired return, its messages are verbatim
     again. What made the memory shorter since then is taken back with it. `None` where there is none. What people
-    changed by hand since then stays.
+    changed by hand since then stays, and so does what they pinned.
     """
-    while (row := _undo_newest(tx, conversation_id, now)) is not None:
+    stay = 0
+    while (row := _newest_done(tx, conversation_id)) is not None:
+        stay += _undo(tx, row, now)
         if row.messages:
-            return row
+            return Unfolded(messages=row.messages, began_at=row.began_at, stay=stay)
     return None
 
 
-def _undo_newest(tx: Tx, conversation_id: int, now: datetime) -> CompactionRow | None:
-    row = tx.execute(
+def _newest_done(tx: Tx, conversation_id: int) -> Row[Any] | None:
+    return tx.execute(
         select(compactions)
         .where(compactions.c.conversation_id == conversation_id, compactions.c.outcome == Outcome.DONE.value)
         .order_by(compactions.c.id.desc())
         .limit(1)
     ).first()
-    if row is None:
-        return None
+
+
+def _undo(tx: Tx, row: Row[Any], now: datetime) -> int:
+    """Take one back; how many of its items stay."""
     made_by = f"compaction:{row.id}"
-    retire(tx, (memory_items.c.made_by == made_by,), f"undo:{row.id}", now)
+    staying = _staying(tx, row.conversation_id, made_by)
+    retire(tx, (memory_items.c.made_by == made_by, memory_items.c.id.not_in(staying)), f"undo:{row.id}", now)
+    replaced = tuple(filter(None, staying.values()))
     tx.execute(
         update(memory_items)
-        .where(memory_items.c.conversation_id == conversation_id, memory_items.c.retired_by == made_by)
+        .where(memory_items.c.conversation_id == row.conversation_id, memory_items.c.retired_by == made_by)
+        .where(memory_items.c.id.not_in(replaced))  # two of them would contradict each other
         .values(retired_by=None, retired_at=None, valid_to=None)
     )
-    drop_unsaid(tx, conversation_id, now)
+    drop_unsaid(tx, row.conversation_id, now)
     tx.execute(update(compactions).where(compactions.c.id == row.id).values(outcome=Outcome.UNDONE.value))
     tx.execute(
         update(conversations)
-        .where(conversations.c.id == conversation_id)
+        .where(conversations.c.id == row.conversation_id)
         .values(watermark=row.from_position - 1, generation=conversations.c.generation + 1)
     )
-    return _compaction(row)
+    return len(staying)
+
+
+def _staying(tx: Tx, conversation_id: int, made_by: str) -> dict[int, int | None]:
+    """The items of a compaction that people pinned or edited since, each with the one that it took the place of."""
+    newer = memory_items.alias()
+    by_hand = not_(or_(*(newer.c.made_by.startswith(other) for other in BY_ITSELF)))
+    edited = exists().where(newer.c.conversation_id == conversation_id, newer.c.replaces == memory_items.c.id, by_hand)
+    found = select(memory_items.c.id, memory_items.c.replaces).where(
+        memory_items.c.conversation_id == conversation_id,
+        memory_items.c.made_by == made_by,
+        or_(and_(memory_items.c.pinned, LIVE_ITEM), edited),
+    )
+    return {row.id: row.replaces for row in tx.execute(found)}

@@ -20,7 +20,7 @@ from bot.store.tables import conversations, messages, sessions
 GIST = "gist"
 """Kind of the row that holds a conversation's gist; it is no item of its own."""
 
-_BY_ITSELF = ("compaction:", "carry:")
+BY_ITSELF = ("compaction:", "carry:")
 """How `made_by` begins of what nobody wrote down by hand."""
 
 Count = Callable[[str], int]
@@ -127,7 +127,7 @@ def _item(row: Any) -> Item:
         sources=tuple(sorted(map(int, sources.split(",")))) if sources else (),
         pinned=pinned,
     )
-    by_hand = not made_by.startswith(_BY_ITSELF)
+    by_hand = not made_by.startswith(BY_ITSELF)
     said_at = made_at if by_hand else last_said_at or since
     return Item(id=item_id, new=new, tokens=tokens, stale=stale, since=since, said_at=said_at)
 

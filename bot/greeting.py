@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
+from bot.cast import Cast
 from bot.chat import Adapter, ChannelRef, Outbound
+from bot.faces import Faces
 from bot.overrides import Resolver
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
@@ -64,9 +66,17 @@ def greeting_of(
     return expand_greeting(persona, greeting.text, user, now=now) if persona and greeting else ""
 
 
-def expand_greeting(persona: Persona, text: str, user: str, *, now: datetime) -> str:
-    """A greeting as somebody reads it."""
-    return expand(text, char=persona.name, user=user, moment=Moment(now=now), language=persona.language).strip()
+def expand_greeting(persona: Persona, text: str, user: str, *, now: datetime, cast: Cast | None = None) -> str:
+    """A greeting as somebody reads it, where the persona speaks alone or as one of a cast."""
+    peers = cast.peers_of(persona.id) if cast else ()
+    return expand(
+        text,
+        char=persona.name,
+        user=user,
+        moment=Moment(now=now),
+        group=", ".join((persona.name, *(peer.name for peer in peers))),
+        language=persona.language,
+    ).strip()
 
 
 def local_time(tx: Tx, resolver: Resolver, channel: ChannelRef, now: datetime) -> datetime:
@@ -81,6 +91,7 @@ class Greeter:
 
     db: Database
     resolver: Resolver
+    faces: Faces
     adapters: Mapping[str, Adapter]
     now: Callable[[], datetime]
     count: Callable[[str], int]
@@ -107,10 +118,10 @@ class Greeter:
         """Greet, unless this conversation has been greeted before or the card has no greeting; tells whether it did."""
         if persona is None:
             return False
-        now, chosen = await self.db.read(self._look_up, session, conversation_id)
+        now, cast, chosen = await self.db.read(self._look_up, session, conversation_id)
         in_group = not session.channel.is_dm
         greeting = active_greeting(persona.card, chosen, in_group=in_group)
-        text = expand_greeting(persona, greeting.text, user, now=now) if greeting else ""
+        text = expand_greeting(persona, greeting.text, user, now=now, cast=cast) if greeting else ""
         if greeting is None or not text:
             return False
         new = NewReply(
@@ -124,16 +135,21 @@ class Greeter:
         reply_id = await self.db.run(_begin_once, new, greeting.number, self.now())
         if reply_id is None:
             return False
-        stream = await self.adapters[session.channel.platform].open_reply(session.channel, handle=handle)
+        speaker = self.faces.speaker(persona, session.channel, cast)
+        stream = await self.adapters[session.channel.platform].open_reply(
+            session.channel, handle=handle, speaker=speaker
+        )
         parts = await stream.finish(Outbound(text=text))
         await self.db.run(
             replies.settle_reply, reply_id, Settled(text=text, tokens=self.count(text), parts=parts), self.now()
         )
         return True
 
-    def _look_up(self, tx: Tx, session: SessionRow, conversation_id: int) -> tuple[datetime, int | None]:
-        now = local_time(tx, self.resolver, session.channel, self.now())
-        return now, greetings.chosen_greeting(tx, conversation_id)
+    def _look_up(self, tx: Tx, session: SessionRow, conversation_id: int) -> tuple[datetime, Cast, int | None]:
+        channel = session.channel
+        settings = self.resolver.resolve(channel.platform, load_overrides(tx, channel)).values
+        now = self.now().astimezone(ZoneInfo(settings.timezone))
+        return now, self.faces.cast(channel, settings), greetings.chosen_greeting(tx, conversation_id)
 
 
 def _begin_once(tx: Tx, new: NewReply, number: int, now: datetime) -> int | None:

@@ -8,10 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
-from bot.cast import Cast, read_cast
-from bot.chat import Speaker
 from bot.dispatch import TurnRequest
-from bot.faces import PictureOf, speaker_of
+from bot.faces import Faces
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
@@ -21,7 +19,6 @@ from bot.memory.items import NO_MEMORY, Memory, Written
 from bot.overrides import Resolver, SessionSettings, Source
 from bot.personas.library import Persona, PersonaLibrary
 from bot.personas.mood import Value, mood_fields, mood_of
-from bot.personas.shelf import persona_id_for
 from bot.prompt.build import Prompt
 from bot.prompt.memory import write_memory
 from bot.prompt.pictures import choose_images
@@ -83,6 +80,7 @@ class TurnOpener:
         settings: Settings,
         resolver: Resolver,
         library: PersonaLibrary,
+        faces: Faces,
         models: ModelDirectory,
         catalogue: ModelCatalogue,
         tokens: ModelTokens,
@@ -90,12 +88,11 @@ class TurnOpener:
         bot_name: str,
         now: Callable[[], datetime],
         count: Callable[[str], int],
-        picture_of: PictureOf = lambda _: None,
     ) -> None:
         self._db, self._settings, self._resolver, self._library = db, settings, resolver, library
         self._count = lru_cache(MEMORIES_KEPT)(count)
         self._models, self._catalogue, self._tokens, self._lore = models, catalogue, tokens, lore
-        self._bot_name, self._now, self._picture_of = bot_name, now, picture_of
+        self._bot_name, self._now, self._faces = bot_name, now, faces
         self._cuts: dict[int, tuple[_Basis, Cuts]] = {}
         self._sent: dict[int, Sent] = {}
 
@@ -153,7 +150,8 @@ class TurnOpener:
         return replace(self._turn(tx, read, owner), raises=item)
 
     def _turn(self, tx: Tx, read: _Read, asker: Asker, *, continues: bool = False) -> Turn:
-        persona, cast = self._library.get(read.persona_id), self._cast(read)
+        persona, channel = self._library.get(read.persona_id), read.session.channel
+        cast = self._faces.cast(channel, read.settings.values)
         model = model_in_force(self._models, read.settings).name
         limits = self._catalogue.limits(model)
         size = window_of(limits, read.settings.values)
@@ -192,17 +190,9 @@ class TurnOpener:
             sent=self._sent.get(read.conversation_id),
             books=find_books(tx, read.session.channel.place_key, asker.key),
             mood=_mood(tx, persona, read.conversation_id),
-            speaker=self._speaker(persona, read.session.channel.platform, is_one_of_several=cast.is_several),
+            speaker=self._faces.speaker(persona, channel, cast),
             peers=cast.peers_of(read.persona_id) if cast.is_several else (),
         )
-
-    def _cast(self, read: _Read) -> Cast:
-        shelf = self._library.at(read.session.channel.place_key)
-        return read_cast(shelf, read.settings.values, persona_id_for(shelf, read.settings.values.persona))
-
-    def _speaker(self, persona: Persona | None, platform: str, *, is_one_of_several: bool) -> Speaker | None:
-        own_id = persona_id_for(self._library, self._resolver.resolve(platform, ()).values.persona)
-        return speaker_of(persona, own_id=own_id, is_one_of_several=is_one_of_several, picture_of=self._picture_of)
 
     def _written(self, memory: Memory, window_size: int) -> Written:
         if memory.is_empty:

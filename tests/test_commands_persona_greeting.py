@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.chat import Speaker
 from bot.testing import FakeAdapter
 from tests.conftest import MakeApp
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
@@ -77,3 +78,12 @@ async def test_a_card_without_a_greeting_says_so(make_app: MakeApp) -> None:
     assert await chat.ask("/persona greeting") == "Mute has no greeting."
     await chat.say("/persona use none")
     assert "No persona speaks here" in await chat.ask("/persona greeting")
+
+
+async def test_a_greeting_has_the_face_of_its_persona_and_names_all_who_speak_there(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, cast=("thrupp",), adapter=FakeAdapter(managers=["alice"]))
+    persona_id = await bring(chat, plain("Mira", first_mes="We are {{group}}."), channel=GROUP)
+    await chat.say(f"/persona use {persona_id}", author=ALICE, channel=GROUP)
+    assert chat.last_reply.text == "We are Mira, Thrupp."
+    assert chat.last_reply.speaker == Speaker(persona_id=persona_id, name="Mira", is_one_of_several=True)
+    assert "We are Mira, Thrupp." in await chat.ask("/persona greeting", author=ALICE, channel=GROUP)

@@ -37,7 +37,7 @@ async def test_a_persona_other_than_the_platforms_own_has_a_face(
     await chat.say("hello", channel=GROUP)
     persona = chat.app.core.library.get(face) if face else None
     expected = Speaker(persona_id=persona.id, name=persona.name) if persona else None
-    assert (was_speaker, chat.last_reply.speaker) == (None, expected), "a command is answered by the bot itself"
+    assert (was_speaker, chat.last_reply.speaker) == (expected, expected)
 
 
 async def test_where_several_speak_all_of_them_are_told_to_the_platform_and_who_has_a_face(make_app: MakeApp) -> None:

@@ -6,9 +6,9 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 
 from bot.app.clock import build_jobs
+from bot.app.faces import build_greeter
 from bot.app.hearing import build_pipeline
 from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
@@ -23,6 +23,7 @@ from bot.commands.command import Command, Desk
 from bot.dispatch import Dispatcher
 from bot.env import SettingsError
 from bot.extensions import Added, add_extensions, find_modules
+from bot.faces import Faces
 from bot.gate import AccessPolicy, is_called
 from bot.gauge import Gauge
 from bot.greeting import Greeter
@@ -95,8 +96,8 @@ def build_app(
     core = _build_core(settings, library or PersonaLibrary(), counter or TokenCounter(), now)
     models = _build_models(core, local, model)
     commands = (*commands, *core.added.commands)
-    greeter = Greeter(db=core.db, resolver=core.resolver, adapters=core.platforms, now=now, count=core.counter.count)
-    opener = _build_opener(core, models)
+    greeter = build_greeter(core)
+    opener = _build_opener(core, models, greeter.faces)
     builder = _build_builder(core)
     keeper = build_keeper(core, models)
     workshop = build_workshop(core, models, builder, tools)
@@ -214,13 +215,13 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
     )
 
 
-def _build_opener(core: Core, models: Models) -> TurnOpener:
-    portraits = Portraits(core.db)
+def _build_opener(core: Core, models: Models, faces: Faces) -> TurnOpener:
     return TurnOpener(
         db=core.db,
         settings=core.settings,
         resolver=core.resolver,
         library=core.library,
+        faces=faces,
         models=models.directory,
         catalogue=models.catalogue,
         tokens=models.tokens,
@@ -228,7 +229,6 @@ def _build_opener(core: Core, models: Models) -> TurnOpener:
         bot_name=BOT_NAME,
         now=core.now,
         count=core.counter.count,
-        picture_of=lambda persona: partial(portraits.face, persona),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bot.cast import read_cast
 from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.commands.pages import PAGE
@@ -57,7 +58,8 @@ async def _show(page: int | None, known: Sequence[Greeting], persona: Persona, c
         count=len(known),
         persona=persona.name,
     )
-    text = expand_greeting(persona, greeting.text, call.inbound.author.name, now=call.local(call.now))
+    cast = read_cast(desk.shelf(call), call.settings.values, call.persona_id)
+    text = expand_greeting(persona, greeting.text, call.inbound.author.name, now=call.local(call.now), cast=cast)
     shown = text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS].rstrip() + "…"
     may_choose = greeting != active and not await desk.db.read(has_begun, call.conversation_id)
     return Outbound(

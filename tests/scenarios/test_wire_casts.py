@@ -91,10 +91,26 @@ async def test_two_personas_with_their_own_faces_answer_in_one_discord_channel(d
     assert {picture for _, picture in pictures} == {f"{emoji}.png" for emoji in known}
 
 
-async def test_a_face_grows_is_retried_and_taken_back_in_a_thread_and_a_forum_post(discord: DiscordLab) -> None:
+def thread_of(lab: DiscordLab, spot: Spot) -> Spot:
+    return Spot(lab, lab.discord.world.start_thread(spot.channel, "aside", lab.bob))
+
+
+def forum_post(lab: DiscordLab, _spot: Spot) -> Spot:
+    forum = lab.guild.create_forum_channel("help")
+    post, _ = lab.discord.world.start_forum_post(forum, "How?", lab.bob, "How does it work?")
+    return Spot(lab, post)
+
+
+@pytest.mark.parametrize("begin", [thread_of, forum_post])
+async def test_D18_a_face_grows_is_retried_and_taken_back_in_a_thread_and_a_forum_post(
+    discord: DiscordLab, begin: Callable[[DiscordLab, Spot], Spot]
+) -> None:
     lab, spot = discord, discord.spot("tavern")
     await bring(lab, spot, "Mira", (200, 0, 0))
-    thread = Spot(lab, lab.discord.world.start_thread(spot.channel, "aside", lab.bob))
+    thread = begin(lab, spot)
+    if begin is forum_post:  # what was added to a channel is not there
+        added = await thread.slash(lab.alice, "cast add", persona="Mira")
+        assert lab.told(added) == "Mira speaks here as well now, when called by name or replied to."
     gate = asyncio.Event()
     lab.model.queue(halting(gate, "It began ", "long ago."))
     await lab.bob.send(thread.channel, "Mira, a story")

@@ -45,7 +45,7 @@ HOMES: dict[str, tuple[str, ...]] = {
     "regex": ("adapters.split", "bot.prompt.o200k", "bot.personas.lorebook.patterns"),
     "rich": ("bot.cli", "adapters.console"),
     "sqlalchemy": ("bot.store", "migrations"),
-    "selectolax": ("bot.tools.web",),
+    "selectolax": ("bot.tools.web_text",),
     "sqlmodel": ("bot.store", "migrations"),
     "telegram": ("adapters.telegram",),
     "tiktoken": ("bot.prompt.tokens",),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -59,11 +60,21 @@ def test_a_time_is_understood_as_the_wall_of_the_zone_shows_it(text: str, at: st
         ("2099-01-01 00:00", "too far"),
         ("in 999999 days", "too far"),
         ("0 minutes", "is over"),
+        ("9999-12-31T23:59:59-05:00", "too far"),
+        ("0001-01-01T00:00", "too far"),
+        ("999999w " * 200_000, "too long"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_reason(text: str, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         moment_of(text, NOW, BERLIN)
+
+
+def test_a_text_made_to_keep_us_does_not() -> None:
+    began = time.process_time()
+    with pytest.raises(ValueError, match="not understood"):
+        moment_of("1aand" * 19 + "!", NOW, BERLIN)
+    assert time.process_time() - began < 0.2
 
 
 def test_S08_a_time_that_the_wall_never_shows_comes_an_hour_later_and_one_shown_twice_comes_first() -> None:

@@ -34,6 +34,9 @@ class Moment:
 FURTHEST = timedelta(days=5 * 366)
 """How far ahead something can be; ours to choose."""
 
+MOST_CHARS = 100
+"""Of a text that means a time; ours to choose."""
+
 HOW = (
     'Write "in 20 minutes" or "in 3 days", a time such as "18:30" or "tomorrow 08:00", or a date and time such as '
     '"2026-11-02 08:00".'
@@ -45,7 +48,8 @@ _UNITS = {
     "h": "hours", "hr": "hours", "hrs": "hours", "hour": "hours", "hours": "hours",
     "d": "days", "day": "days", "days": "days", "w": "weeks", "week": "weeks", "weeks": "weeks",
 }  # fmt: skip
-_PIECE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([a-z]+)(?:\s*(?:,|and)\s*|\s*)")
+_PIECE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([a-z]++)(?:\s*(?:,|and)\s*|\s*)")
+"""A word is taken whole or not at all: where it might also end before an "and", trying both takes for ever."""
 _SPAN = re.compile(rf"(?:in\s+|\+\s*)?((?:{_PIECE.pattern})+)")
 _CLOCK = re.compile(r"(?:(today|tomorrow)[\s,]+)?(?:at\s+)?([01]?\d|2[0-3])[:.]([0-5]\d)")
 
@@ -56,18 +60,26 @@ def moment_of(text: str, now: datetime, zone: ZoneInfo) -> Moment:
     Raises:
         ValueError: it is not understood, or in the past, or too far ahead; the sentence says which.
     """
-    given = " ".join(text.lower().split())
-    if span := _SPAN.fullmatch(given):
-        moment = _after_span(span[1], now, zone)
-    elif clock := _CLOCK.fullmatch(given):
-        moment = _next_clock(clock, now, zone)
-    else:
-        moment = _by_date(text.strip(), zone)
+    if len(text) > MOST_CHARS:
+        raise ValueError(f"That is too long for a time. {HOW}")
+    try:
+        moment = _meant(text, now, zone)
+    except OverflowError as error:  # no clock shows it
+        raise ValueError(f"{text!r} is too far away.") from error
     if moment.at <= now:
         raise ValueError(f"{moment.wall:%Y-%m-%d %H:%M} is over: it is {now.astimezone(zone):%Y-%m-%d %H:%M} now.")
     if moment.at > now + FURTHEST:
         raise ValueError(f"{moment.wall:%Y-%m-%d} is too far ahead.")
     return moment
+
+
+def _meant(text: str, now: datetime, zone: ZoneInfo) -> Moment:
+    given = " ".join(text.lower().split())
+    if span := _SPAN.fullmatch(given):
+        return _after_span(span[1], now, zone)
+    if clock := _CLOCK.fullmatch(given):
+        return _next_clock(clock, now, zone)
+    return _by_date(text.strip(), zone)
 
 
 def on_wall(wall: datetime, zone: ZoneInfo) -> Moment:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import urlsplit
 
 MOST_CHARS = 2_000
-_TRANSLATED = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"), IPv6Network("::/96"))
-"""Prefixes of IPv6 in which an IPv4 address stands (RFC 6052, RFC 8215, RFC 4291 2.5.5.1)."""
+_TRANSLATED = tuple(map(IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48", "::/96", "::ffff:0:0:0/96")))
+"""Prefixes of IPv6 in which an IPv4 address stands (RFC 6052, RFC 8215, RFC 4291 2.5.5.1, RFC 2765)."""
+_SPECIAL = (
+    IPv4Network("192.0.0.0/24"),  # of the protocol (RFC 6890); clouds of Oracle answer there
+    IPv4Network("192.88.99.0/24"),  # relays of 6to4 (RFC 7526)
+    IPv4Network("168.63.129.16/32"),  # what Azure offers to its machines
+    IPv6Network("3fff::/20"),  # for documents (RFC 9637)
+    IPv6Network("5f00::/16"),  # routes within one network (RFC 9602)
+)
+"""Not every Python that we run on knows these to be none of the public internet."""
 
 
 def demand_web_address(url: str) -> str:
@@ -34,6 +42,8 @@ def is_public(address: str) -> bool:
     try:
         found = ip_address(address.partition("%")[0])
     except ValueError:
+        return False
+    if any(found in network for network in _SPECIAL):
         return False
     if isinstance(found, IPv4Address):
         return found.is_global and not found.is_multicast

@@ -101,6 +101,25 @@ async def test_a_session_that_was_folded_is_not_looked_at_again(chat: Chat) -> N
     assert len(chat.model.summaries) == 1
 
 
+async def test_of_a_cast_each_ones_story_is_folded_and_only_what_failed_is_tried_again(
+    make_app: MakeApp,
+) -> None:
+    note = noting("Her name is Bob", line="number 0 ")
+
+    def half(request: ModelRequest) -> Reply:
+        return nothing(request) if "Thrupp" in str(request.messages) else Reply(text=note(request))
+
+    summary = {**QUIET["summary"], "reuse_prefix": "off"}  # a request behind the prefix names the others as well
+    cast = {**QUIET, "persona": "bryony", "cast": ("thrupp",), "summary": summary}
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=half), **cast)
+    await talk(chat, ENOUGH)
+    assert await sweep(chat, LATER) == 2
+    db = chat.app.core.db
+    told = {number: await db.read(newest_compactions, number, 20) for number in (1, 2)}
+    assert {number: rows[0].outcome for number, rows in told.items()} == {1: Outcome.DONE, 2: Outcome.FAILED}
+    assert await sweep(chat, NOW + timedelta(seconds=IDLE * 2)) == 1, "the one that failed, alone"
+
+
 async def test_whoever_speaks_while_the_sweep_decides_is_not_forgotten(chat: Chat) -> None:
     await talk(chat, LITTLE)
     db, quiet = chat.app.core.db, sweeper_of(chat.app)

@@ -37,13 +37,12 @@ def build_reminding(core: Core, desk: Desk, bot_name: str) -> Reminding:
 def build_sweeper(core: Core, models: Models, keeper: Keeper, bot_name: str) -> Sweeper:
     """What folds quiet sessions."""
 
-    def subject_of(session: SessionRow, persona_id: str, settings: SessionSettings) -> Subject:
-        assert session.conversation_id is not None
+    def subject_of(session: SessionRow, persona_id: str, conversation_id: int, settings: SessionSettings) -> Subject:
         persona = core.library.get(persona_id)
         model = model_in_force(models.directory, settings).name
         return Subject(
             session=session,
-            conversation_id=session.conversation_id,
+            conversation_id=conversation_id,
             persona_name=persona.name if persona else bot_name,
             settings=settings.values,
             model=model,

@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from operator import attrgetter
+from typing import Literal
 
 import structlog
 
@@ -45,21 +46,21 @@ AT_ONCE = 2
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
-    """What becomes of a quiet session: it is folded, its memory is mended, or it waits from another moment on (`None` =
-    till someone speaks).
+    """What becomes of a quiet session: its conversations are folded, their memory is mended, or it waits from another
+    moment on (`None` = till someone speaks).
     """
 
     quiet: QuietSession
-    fold: Subject | None = None
-    mend: Subject | None = None
-    """Whose gist is to be written anew."""
+    folds: tuple[Subject, ...] = ()
+    mends: tuple[Subject, ...] = ()
+    """Whose gists are to be written anew."""
     sweep_from: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Sweeper:
     """`sweep` is the whole job. `platforms` are those that there are, since each may have settings of its own;
-    `subject_of` tells whose conversation a session is in.
+    `subject_of` tells of a session's conversation, given with whose it is, by what rules it is folded.
     """
 
     db: Database
@@ -67,19 +68,19 @@ class Sweeper:
     resolver: Resolver
     platforms: Collection[str]
     answer_within: timedelta
-    subject_of: Callable[[SessionRow, str, SessionSettings], Subject]
+    subject_of: Callable[[SessionRow, str, int, SessionSettings], Subject]
 
     async def sweep(self, now: datetime) -> int:
-        """Fold the sessions that have been quiet for as long as they ask for and have enough to fold, those that have
-        waited longest first; returns how many were tried. One that was folded is looked at once more the next time,
-        and then left alone; so nothing is forgotten if the process ends in between.
+        """Fold the conversations of sessions that have been quiet for as long as they ask for, where there is enough to
+        fold, those that have waited longest first; returns how many were tried. A session where one was is looked at
+        once more the next time, and then left alone; so nothing is forgotten if the process ends in between.
         """
         verdicts = await self.db.read(self.look, now)
-        for mend in filter(None, (verdict.mend for verdict in verdicts)):
+        for mend in chain.from_iterable(verdict.mends for verdict in verdicts):
             await asyncio.wait([self.keeper.consolidate(mend, Reason.IDLE)])
-        if left := [verdict for verdict in verdicts if verdict.fold is None and verdict.mend is None]:
+        if left := [verdict for verdict in verdicts if not (verdict.folds or verdict.mends)]:
             await self.db.run(leave_alone, left)
-        worth = [verdict.fold for verdict in verdicts if verdict.fold is not None]
+        worth = [subject for verdict in verdicts for subject in verdict.folds]
         if worth:
             log.info("memory.swept", sessions=len(verdicts), folded=len(worth))
             await self._fold(worth)
@@ -91,7 +92,7 @@ class Sweeper:
         if shortest is None:
             return []
         waiting = quiet_sessions(tx, before=now - shortest, limit=SESSIONS_PER_SWEEP)
-        shaken = with_stale_gists(tx, [quiet.session.conversation_id or 0 for quiet in waiting])
+        shaken = with_stale_gists(tx, [number for quiet in waiting for number in quiet.conversations.values()])
         return [self._decide(tx, quiet, shortest, now, shaken) for quiet in waiting]
 
     def _shortest_idle(self, tx: Tx) -> timedelta | None:
@@ -106,20 +107,34 @@ class Sweeper:
         channel = quiet.session.channel
         settings = self.resolver.resolve(channel.platform, load_overrides(tx, channel))
         idle = timedelta(seconds=settings.values.summary.idle_seconds)
-        if not idle or quiet.session.conversation_id is None or quiet.persona_id is None:
+        if not idle:
             return Verdict(quiet=quiet)
-        again_at = quiet.last_human_at + idle
-        subject = self.subject_of(quiet.session, quiet.persona_id, settings)
-        if again_at <= now and _is_worth_a_call(tx, subject, now - self.answer_within):
-            again_at = next_try(newest_compactions(tx, subject.conversation_id, ATTEMPTS_LOOKED_AT)) or now
-            if again_at <= now:
-                return Verdict(quiet=quiet, fold=subject)
-        elif again_at <= now and subject.conversation_id in shaken:
-            lost = read_lost_gist(tx, subject.session.id, subject.conversation_id)
-            again_at = (next_rewrite(lost.attempts) or now) if lost else now
-            if lost and again_at <= now:
-                return Verdict(quiet=quiet, mend=subject)
-        return Verdict(quiet=quiet, sweep_from=again_at - shortest if again_at > now else None)
+        if (again_at := quiet.last_human_at + idle) > now:
+            return Verdict(quiet=quiet, sweep_from=again_at - shortest)
+        subjects = [self.subject_of(quiet.session, *told, settings) for told in quiet.conversations.items()]
+        wishes = [self._wish(tx, subject, now, shaken) for subject in subjects]
+        later = [at for _, at in wishes if at is not None and at > now]
+        due = [
+            (wish, subject)
+            for (wish, at), subject in zip(wishes, subjects, strict=True)
+            if at is not None and at <= now
+        ]
+        return Verdict(
+            quiet=quiet,
+            folds=tuple(subject for wish, subject in due if wish == "fold"),
+            mends=tuple(subject for wish, subject in due if wish == "mend"),
+            sweep_from=min(later) - shortest if later else None,
+        )
+
+    def _wish(
+        self, tx: Tx, subject: Subject, now: datetime, shaken: Collection[int]
+    ) -> tuple[Literal["fold", "mend"], datetime | None]:
+        """What a conversation needs, and from when on; `None` where it needs nothing."""
+        if _is_worth_a_call(tx, subject, now - self.answer_within):
+            return "fold", next_try(newest_compactions(tx, subject.conversation_id, ATTEMPTS_LOOKED_AT)) or now
+        is_shaken = subject.conversation_id in shaken
+        lost = read_lost_gist(tx, subject.session.id, subject.conversation_id) if is_shaken else None
+        return "mend", (next_rewrite(lost.attempts) or now) if lost else None
 
     async def _fold(self, subjects: Sequence[Subject]) -> None:
         running: set[asyncio.Task[Result]] = set()

@@ -6,11 +6,13 @@ How many others there are costs nothing: a partial index holds only those that w
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import bindparam, select, update
 
+from bot.store.conversations import listening
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow, to_session
 from bot.store.tables import conversations, overrides, sessions
@@ -33,11 +35,13 @@ _PUT_OFF = update(sessions).where(
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QuietSession:
-    """A session that waits for the sweep, and whose conversation it is in now."""
+    """A session that waits for the sweep."""
 
     session: SessionRow
-    persona_id: str | None
-    """`None` where nobody has talked to a persona yet."""
+    conversations: Mapping[str, int]
+    """Those it is in now, by whose they are: one, of a cast each has its own, and none where nobody has talked to a
+    persona yet.
+    """
     last_human_at: datetime
     sweep_from: datetime
 
@@ -47,7 +51,7 @@ def quiet_sessions(tx: Tx, *, before: datetime, limit: int) -> list[QuietSession
     return [
         QuietSession(
             session=to_session(row),
-            persona_id=row.persona_id,
+            conversations=listening(tx, row.id) | ({row.persona_id: row.conversation_id} if row.persona_id else {}),
             last_human_at=row.last_human_at,
             sweep_from=row.sweep_from,
         )

@@ -102,7 +102,8 @@ async def test_messages_count_together_with_the_newest_answer(make_app: MakeApp,
     assert [row.messages for row in await rows_of(chat)] == [6]
 
 
-async def test_a_focus_that_is_asked_for_while_notes_are_taken_is_kept(make_app: MakeApp) -> None:
+@pytest.mark.parametrize("focus", ["", "the trip to Bergen"])
+async def test_what_is_asked_for_by_hand_while_notes_are_taken_comes_after_them(make_app: MakeApp, focus: str) -> None:
     begun, hold = asyncio.Event(), asyncio.Event()
 
     def slowly(_request: ModelRequest) -> Reply:
@@ -119,8 +120,8 @@ async def test_a_focus_that_is_asked_for_while_notes_are_taken_is_kept(make_app:
         await begun.wait()
     await chat.app.pipeline.deliver(make_inbound("one more " + "word " * 50))
     await chat.app.dispatcher.idle()
-    await chat.ask("/compact the trip to Bergen")
+    await chat.ask(f"/compact {focus}")
     hold.set()
     await chat.settled()
     assert [row.messages for row in await rows_of(chat)] == [6, 2]
-    assert ["the trip to Bergen" in everything(request) for request in model.summaries] == [False, True]
+    assert ["the trip to Bergen" in everything(request) for request in model.summaries] == [False, bool(focus)]

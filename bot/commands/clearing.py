@@ -34,11 +34,14 @@ async def clear(call: Call, desk: Desk) -> Outbound:
     if what is None:
         return _choices(counts, call, desk)
     if not counts[what]:
+        if desk.keeper.drop(call.conversation_id):
+            return desk.say("memory-clear-folding", call)
         raise UserError("memory-nothing-to-clear", what=what)
     if what in FOR_GOOD and desk.dispatcher.is_running(call.session.id):
         raise UserError("answer-is-running")
     if "yes" not in call.options:
         return _question(what, counts[what], call, desk)
+    desk.keeper.drop(call.conversation_id)  # what is noted now was read before, and must not outlive it (R4)
     count = await desk.db.run(_clear, what, call)
     desk.keeper.forget(call.session.channel.session_key)
     await desk.hooks.on_memory_cleared(Clearing(session=call.session, what=what, count=count))

@@ -37,8 +37,10 @@ async def compact(call: Call, desk: Desk) -> None:
 async def _tell_end(folding: asyncio.Task[Result], notice: ReplyStream, before: int, call: Call, desk: Desk) -> None:
     await asyncio.wait({folding})
     begun = desk.text("compact-begun", call.locale)
-    result = None if folding.cancelled() or folding.exception() else folding.result()
-    told = await _ending(result, before, call, desk)
+    if folding.cancelled():
+        told = desk.text("compact-stale", call.locale)
+    else:
+        told = await _ending(None if folding.exception() else folding.result(), before, call, desk)
     # It goes on from what was shown, for surfaces that take nothing back.
     await notice.finish(Outbound(text=f"{begun}\n{told}"))
 

@@ -13,10 +13,13 @@ from bot.memory.items import Memory
 from bot.memory.pauses import next_try
 from bot.memory.snapshot import ATTEMPTS_LOOKED_AT
 from bot.prompt.usage import PromptUsage
-from bot.store.compactions import CompactionRow, Outcome, newest_compactions
+from bot.store.compactions import CompactionRow, Outcome, newest_compactions, refusals_of
 from bot.store.database import Tx
 from bot.store.memories import read_memory
 from bot.store.window import count_window
+
+LONGEST_REASON = 200
+"""Characters of why a note was refused, which may quote a model."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,21 +49,36 @@ def count_line(window: WindowCount, call: Call, desk: Desk) -> str:
 
 async def memory_lines(call: Call, desk: Desk) -> list[str]:
     """What /status tells of memory."""
-    memory, attempts = await desk.db.read(_read, call.conversation_id)
-    return [*_lines(memory, attempts, call, desk)]
+    return [*_lines(await desk.db.read(_read, call.conversation_id), call, desk)]
 
 
-def _read(tx: Tx, conversation_id: int) -> tuple[Memory, list[CompactionRow]]:
-    return read_memory(tx, conversation_id), newest_compactions(tx, conversation_id, ATTEMPTS_LOOKED_AT)
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _State:
+    memory: Memory
+    attempts: Sequence[CompactionRow]
+    done: CompactionRow | None
+    """The newest of them that folded messages."""
+    refused: Sequence[str]
+    """What of that one was not noted, and why."""
 
 
-def _lines(memory: Memory, attempts: Sequence[CompactionRow], call: Call, desk: Desk) -> Iterator[str]:
-    yield _kept(memory, call, desk)
+def _read(tx: Tx, conversation_id: int) -> _State:
+    attempts = newest_compactions(tx, conversation_id, ATTEMPTS_LOOKED_AT)
     done = next((row for row in attempts if row.outcome in (Outcome.DONE, Outcome.SEALED) and row.messages), None)
+    refused = refusals_of(tx, done.id) if done else ()
+    return _State(memory=read_memory(tx, conversation_id), attempts=attempts, done=done, refused=refused)
+
+
+def _lines(state: _State, call: Call, desk: Desk) -> Iterator[str]:
+    yield _kept(state.memory, call, desk)
+    done, attempts = state.done, state.attempts
     if done is not None:
         at = f"{call.local(done.began_at):%Y-%m-%d %H:%M}"
         reason = desk.text(f"history-reason-{done.reason.value}", call.locale)
         yield desk.text("status-folded", call.locale, count=done.messages, at=at, reason=reason)
+    if state.refused:
+        why = state.refused[0][:LONGEST_REASON]
+        yield desk.text("status-refused", call.locale, count=len(state.refused), problem=why)
     again_at = next_try(attempts)
     if again_at is not None:
         problem = problem_text(next(row.problem for row in attempts if row.messages), call, desk)

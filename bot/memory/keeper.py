@@ -68,12 +68,17 @@ class Keeper:
             await self._tell_done(turn, folding.result())
 
     def fold(self, subject: Subject, reason: Reason, *, up_to: int, focus: str = "") -> asyncio.Task[Result]:
-        """Start a compaction, or join the one that runs; what has a focus of its own comes after that."""
+        """Start a compaction, or join the one that runs. One by hand comes after that: it folds more."""
         running = self._running.get(subject.conversation_id)
-        if running is None or focus:
+        if running is None or reason is Reason.MANUAL:
             running = self._tasks.spawn("compaction", self._fold(subject, reason, up_to, focus, after=running))
             self._running[subject.conversation_id] = running
         return running
+
+    def drop(self, conversation_id: int) -> bool:
+        """Give up what is being folded of a conversation, so that nothing of it is noted; whether anything was."""
+        running = self._running.get(conversation_id)
+        return running is not None and running.cancel()
 
     def consolidate(self, subject: Subject, reason: Reason) -> asyncio.Task[None]:
         """Bring a memory into shape that is too large, or has lost its gist."""
@@ -100,7 +105,7 @@ class Keeper:
     ) -> Result:
         try:
             if after is not None:
-                await asyncio.wait({after})
+                await _outlast(after)
             result = await self._compactor.compact(subject, reason, up_to=up_to, focus=focus)
         finally:
             if self._running.get(subject.conversation_id) is asyncio.current_task():
@@ -114,6 +119,15 @@ class Keeper:
     def _fill(self, turn: Turn, prompt: Prompt, answer: Sequence[Measured]) -> Fill:
         settings = turn.settings.values.summary
         return fill_of(usage_of(turn, prompt, answer), settings, cached_price=self._cached_price(turn.model))
+
+
+async def _outlast(before: asyncio.Task[Result]) -> None:
+    """Wait for a compaction to end; whoever is dropped meanwhile takes it along."""
+    try:
+        await asyncio.wait({before})
+    except asyncio.CancelledError:
+        before.cancel()
+        raise
 
 
 def subject_of(turn: Turn) -> Subject:

@@ -16,7 +16,11 @@ class Trigger(Group):
         "auto", description="auto = derived from prices, at most 0.7", json_schema_extra=PLACE
     )
     value: float | None = Field(
-        None, description="the limit of that type", ge=0, allow_inf_nan=False, json_schema_extra=PLACE
+        None,
+        description="the limit of that type; by tokens, 1500 (5 % of a small window) beyond what is kept as well",
+        ge=0,
+        allow_inf_nan=False,
+        json_schema_extra=PLACE,
     )
 
     @model_validator(mode="after")

@@ -7,7 +7,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 from sqlalchemy import Row, and_, bindparam, exists, insert, not_, or_, select, update
 
 from bot.memory.items import Delta, Memory
@@ -207,6 +207,12 @@ def newest_folds(tx: Tx, conversation_id: int, limit: int) -> list[CompactionRow
     """The newest attempts to fold messages, without those that change the memory itself."""
     rows = tx.execute(_NEWEST_FOLDS, {"conversation_id": conversation_id, "limit": limit, "offset": 0})
     return [_compaction(row) for row in rows]
+
+
+def refusals_of(tx: Tx, compaction_id: int) -> tuple[str, ...]:
+    """Why operations of the summariser were left out of a compaction; none once its memory was erased."""
+    delta = tx.execute(select(compactions.c.delta).where(compactions.c.id == compaction_id)).scalar_one()
+    return tuple(from_json(delta)["refused"]) if delta else ()
 
 
 def _compaction(row: Row[Any]) -> CompactionRow:

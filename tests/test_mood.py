@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from bot.llm.model import ModelRequest, ToolCall
 from bot.personas.card import PersonaCard, read_card
 from bot.personas.mood import MAX_CHARS, MAX_FIELDS, BadValue, mood_fields, mood_of, written_mood
-from bot.testing import FakeAdapter, ScriptedModel
+from bot.store.database import Tx
+from bot.store.moods import STEPS_KEPT, change_mood, read_mood, take_back_mood
+from bot.testing import NOW, FakeAdapter, ScriptedModel
 from bot.testing.model import Reply
 from bot.tools.mood import NAME
 from tests.conftest import MakeApp
@@ -199,3 +201,34 @@ async def test_a_persona_that_was_switched_away_feels_as_it_did(make_app: MakeAp
     await chat.say("/persona use mira")
     await chat.say("back again")
     assert "trust: 9 (0–10)" in last_words(chat.model.requests[-1])
+
+
+async def test_what_an_answer_changed_goes_with_it_and_comes_anew_with_another(make_app: MakeApp) -> None:
+    answers = (call(trust=4), "one", call(mood="cross"), call(trust=9), "two", call(trust=5), "three")
+    chat = await talk_to_mira(make_app, *answers)
+    await chat.say("hello")
+    await chat.say("late again")
+    assert "mood: cross; trust: 9" in await chat.ask("/persona info")
+    await chat.say("/retry")
+    assert "mood: calm (calm, cross); trust: 4 (0–10)" in last_words(chat.model.requests[-2])
+    assert "mood: calm; trust: 5" in await chat.ask("/persona info")
+    await chat.say("/undo")
+    assert "mood: calm; trust: 4" in await chat.ask("/persona info")
+    await chat.say("/undo")
+    assert "mood: calm; trust: 3" in await chat.ask("/persona info")
+
+
+async def test_of_many_changes_the_oldest_become_one_and_no_value_is_lost(make_app: MakeApp) -> None:
+    chat = await talk_to_mira(make_app, "ok")
+    await chat.say("hello")
+
+    def change(tx: Tx) -> tuple[dict[str, Any], dict[str, Any]]:
+        change_mood(tx, 1, 0, {"mood": "cross"}, NOW)
+        for position in range(1, 2 * STEPS_KEPT):
+            now = change_mood(tx, 1, position, {"trust": position}, NOW)
+        take_back_mood(tx, 1, STEPS_KEPT + 1)
+        return now, read_mood(tx, 1)
+
+    newest, former = await chat.app.core.db.run(change)
+    assert newest == {"mood": "cross", "trust": 2 * STEPS_KEPT - 1}
+    assert former == {"mood": "cross", "trust": STEPS_KEPT}

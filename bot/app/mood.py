@@ -14,7 +14,7 @@ from bot.tools.tool import Tool
 def mood_tool(core: Core) -> Tool:
     """The tool, which keeps values in the database."""
 
-    async def keep(conversation_id: int, values: Mapping[str, Value]) -> Mapping[str, object]:
-        return await core.db.run(change_mood, conversation_id, values, core.now())
+    async def keep(conversation_id: int, position: int, values: Mapping[str, Value]) -> Mapping[str, object]:
+        return await core.db.run(change_mood, conversation_id, position, values, core.now())
 
     return make_mood_tool(keep)

@@ -1,22 +1,30 @@
-"""How a persona feels in a conversation, as it was last set. What the values mean only its card knows."""
+"""How a persona feels in a conversation, by what was set when. What the values mean only its card knows."""
 
 from __future__ import annotations
 
 import json
+from collections import ChainMap
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
-from sqlalchemy import Column, ForeignKey, Integer, Text, bindparam, select
+from sqlalchemy import Column, ForeignKey, Integer, Text, bindparam, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlmodel import Field, SQLModel
 
 from bot.store.database import Tx
 from bot.store.tables import UtcDateTime, core
 
+STEPS_KEPT = 50
+"""Changes that can be taken back; ours to choose. Older ones are kept as one."""
+
+_Step = tuple[int, dict[str, Any]]
+
 
 class PersonaMood(SQLModel, table=True):
-    """The values of a conversation's persona by their names, as JSON. A conversation that begins anew has none."""
+    """What was set of a conversation's persona: a JSON list of positions, each with values by their names, in the order
+    in which they were set. A conversation that begins anew has none.
+    """
 
     __tablename__: ClassVar[str] = "persona_mood"
 
@@ -30,15 +38,30 @@ _KEPT = select(moods.c.state).where(moods.c.conversation_id == bindparam("conver
 
 
 def read_mood(tx: Tx, conversation_id: int) -> dict[str, Any]:
-    """What was set in a conversation."""
-    kept = tx.execute(_KEPT, {"conversation_id": conversation_id}).scalar()
-    return dict(json.loads(kept)) if kept else {}
+    """What counts now in a conversation."""
+    return dict(ChainMap(*(values for _, values in reversed(_read_steps(tx, conversation_id)))))
 
 
-def change_mood(tx: Tx, conversation_id: int, values: Mapping[str, object], now: datetime) -> dict[str, Any]:
-    """Set some values and leave the others; returns all."""
-    state = {**read_mood(tx, conversation_id), **values}
-    changed = {"state": json.dumps(state, ensure_ascii=False), "changed_at": now}
+def change_mood(
+    tx: Tx, conversation_id: int, position: int, values: Mapping[str, object], now: datetime
+) -> dict[str, Any]:
+    """Set some values by the answer that stands at a position, and leave the others; returns all."""
+    steps = [*_read_steps(tx, conversation_id), (position, dict(values))]
+    if len(steps) > STEPS_KEPT:
+        (first, older), (_, newer), *rest = steps
+        steps = [(first, {**older, **newer}), *rest]
+    changed = {"state": json.dumps(steps, ensure_ascii=False), "changed_at": now}
     put = insert(moods).values(conversation_id=conversation_id, **changed)
     tx.execute(put.on_conflict_do_update(index_elements=["conversation_id"], set_=changed))
-    return state
+    return read_mood(tx, conversation_id)
+
+
+def take_back_mood(tx: Tx, conversation_id: int, position: int) -> None:
+    """Let what was set by answers from a position on count no more."""
+    left = [step for step in _read_steps(tx, conversation_id) if step[0] < position]
+    tx.execute(update(moods).where(moods.c.conversation_id == conversation_id).values(state=json.dumps(left)))
+
+
+def _read_steps(tx: Tx, conversation_id: int) -> list[_Step]:
+    kept = tx.execute(_KEPT, {"conversation_id": conversation_id}).scalar()
+    return [(position, values) for position, values in json.loads(kept)] if kept else []

@@ -21,6 +21,7 @@ from bot.store.conversations import (
     raise_generations,
 )
 from bot.store.database import Tx
+from bot.store.moods import take_back_mood
 from bot.store.parts import begin_parts, forget_parts, mark_cut_off_parts, settle_parts
 from bot.store.privacy import forget_asked
 from bot.store.sessions import SessionRow
@@ -287,6 +288,9 @@ def _set_standing(tx: Tx, reply: LastReply, standing: Standing) -> None:
     its_tools = (messages.c.kind == MessageKind.TOOL.value, messages.c.answered_by.in_(ids))
     for rows in ((messages.c.id.in_(ids),), its_tools):
         tx.execute(update(messages).where(*rows).values(standing=standing.value))
+    stories = select(messages.c.conversation_id).where(messages.c.id.in_(ids)).distinct()
+    for conversation_id in tx.execute(stories).scalars().all():
+        take_back_mood(tx, conversation_id, row.position)
 
 
 def _answers_somebody() -> ColumnElement[bool]:

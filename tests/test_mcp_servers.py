@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from bot.settings import McpSettings
 from bot.tools.tool import ToolError
 from tests.mcp_servers.journal import HttpServer, Lab, by_sdk, kept_connected, over_http, plain
 
@@ -150,6 +151,22 @@ async def test_X01_an_address_that_lets_us_in_gets_the_word_and_no_log_does() ->
             assert "sentinel" not in str(lab.told.records)
 
 
+@pytest.mark.parametrize("word", ["word-sentinel\nand-sentinel", "Bearer word-sentinel\r"])
+async def test_X01_a_word_that_no_header_can_have_is_not_told_by_its_refusal(word: str) -> None:
+    async with over_http() as served, kept_connected(served.settings(x_word=word), is_up=False) as lab:
+        told = await lab.told.until("mcp.failed")
+        assert "header" in told["problem"]
+        assert "sentinel" not in lab.server.health.problem + str(lab.told.records)
+
+
+async def test_X01_what_a_program_writes_of_its_secrets_is_told_to_nobody() -> None:
+    tells = McpSettings(command="sh", args=("-c", "echo no entry with $KEY >&2"), env={"KEY": "word-sentinel"})
+    async with kept_connected(tells, is_up=False) as lab:
+        told = await lab.told.until("mcp.failed")
+        assert "no entry with ***" in told["problem"]
+        assert "sentinel" not in lab.server.health.problem
+
+
 async def test_a_program_gets_its_own_environment_and_none_of_our_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCORD__TOKEN", "token-sentinel")
     async with kept_connected(by_sdk(KEY="x")) as lab:
@@ -185,7 +202,7 @@ async def test_what_a_server_wrote_at_work_is_in_no_log_above_debug() -> None:
 
 async def test_the_first_hundred_tools_of_a_server_are_taken() -> None:
     async with kept_connected(plain(tools=[f"tool_{number}" for number in range(120)])) as lab:
-        assert len(lab.server.tools) == 110
+        assert len(lab.server.tools) == 100
         assert lab.told.of("mcp.too_many_tools")[0]["tools"] == 120
 
 

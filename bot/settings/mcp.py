@@ -32,6 +32,9 @@ def _as_written(value: Any) -> Any:
     return value if isinstance(value, str | SecretStr) else json.dumps(value)
 
 
+SECRET_CHARS = 8
+"""From so many on a word may be a secret; `true` and `Bearer` are none."""
+
 SecretTexts = Annotated[dict[str, SecretStr], BeforeValidator(_texts)]
 """Texts by name, none of which may be shown."""
 
@@ -60,3 +63,10 @@ class McpSettings(Group):
     def sent_headers(self) -> dict[str, str]:
         """What each request is sent with, secrets included."""
         return {name.replace("_", "-"): value.get_secret_value() for name, value in self.headers.items()}
+
+    @property
+    def secrets(self) -> frozenset[str]:
+        """The words of its variables and headers that are long enough to be secret, and each of these as a whole."""
+        given = [value.get_secret_value() for value in (*self.env.values(), *self.headers.values())]
+        words = {*given, *(word for value in given for word in value.split())}
+        return frozenset(word for word in words if len(word) >= SECRET_CHARS)

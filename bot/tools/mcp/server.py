@@ -47,6 +47,8 @@ MOST_DESCRIBED = 1024
 SPARE_SECONDS = 5.0
 """Our own limit comes after the connection's, which can say more; ours to choose."""
 
+MASK = "***"
+
 CLUES = 5
 """Lines of what a server said last: enough for the end of a traceback."""
 
@@ -109,11 +111,17 @@ class McpServer:
             if me is not None and me.cancelling():  # some fault below us took the place of our cancellation
                 raise asyncio.CancelledError from error
             # What it wrote once it was at work may tell what people said.
-            self._problem = _told(error, () if was_connected else self._clues)
+            self._problem = self._masked(_told(error, () if was_connected else self._clues))
             log.warning("mcp.lost" if was_connected else "mcp.failed", server=self.name, problem=self._problem)
         finally:
             self._connection = None
         return was_connected
+
+    def _masked(self, told: str) -> str:
+        """What may be told of a fault: libraries and programs repeat what they were given (X01)."""
+        for secret in sorted(self._settings.secrets, key=len, reverse=True):
+            told = told.replace(secret, MASK).replace(repr(secret)[1:-1], MASK)
+        return told
 
     async def _follow(self, connection: Connection) -> None:
         while True:

@@ -220,3 +220,22 @@ async def test_somebody_who_is_admitted_no_longer_is_told_nothing(make_app: Make
 async def test_the_clock_of_the_app_looks_for_reminders(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     assert "reminders" in [job.name for job in chat.app.jobs]
+
+
+async def test_what_was_asked_for_in_private_cannot_be_moved_to_where_others_read(make_app: MakeApp) -> None:
+    replies = [calls("remind_me", text="the clinic", when="18:00"), calls("remind_me", number=1, when="in 1 hour")]
+    chat = await open_reminding(make_app, replies)
+    await chat.say("remind me of the clinic at six")
+    await chat.say("make it an hour from now", channel=GROUP)
+    assert results(chat) == "Error: Alice has no reminder 1."
+    assert await tell(chat, NOW + 5 * HOUR) == ["⏰ the clinic"]
+    assert chat.last_reply.channel.is_dm
+
+
+@pytest.mark.parametrize("number", [10**30, "9" * 5000, "one", -1, 1.5, None, [], {}])
+async def test_what_is_no_number_of_a_reminder_is_told(make_app: MakeApp, number: object) -> None:
+    chat = await open_reminding(make_app, [calls("reminders", cancel=number)])
+    await chat.say("cancel it")
+    told = results(chat)
+    assert "failed" not in told
+    assert len(told) < 100

@@ -32,6 +32,8 @@ MOST_REMINDERS = 50
 """That one person can wait for, everywhere together; ours to choose."""
 MOST_CHARS = 500
 """Of what somebody is reminded of."""
+MOST_DIGITS = 18
+"""Of a number: SQLite takes no larger ones."""
 
 REMIND_ME = ToolSpec(
     name="remind_me",
@@ -145,7 +147,9 @@ def _old(tx: Tx, turn: Turn, given: object) -> Reminder | None:
     if given is None:
         return None
     number = _as_number(given)
-    found = [one for one in reminders_of(tx, turn.asker.key) if one.id == number]
+    # What was asked for elsewhere stays there: changed here, it would be told to everybody here.
+    seen = seen_in(turn.session.id, is_dm=not turn.is_group)
+    found = [one for one in reminders_of(tx, turn.asker.key, seen) if one.id == number]
     if not found:
         raise ToolError(f"{turn.asker.name} has no reminder {number}.")
     return found[0]
@@ -174,10 +178,10 @@ def _repeat(arguments: Mapping[str, Any], old: Reminder | None) -> Repeat | None
 
 
 def _as_number(given: object) -> int:
-    try:
-        return int(str(given).strip().lstrip("#"))
-    except ValueError as error:
-        raise ToolError(f"{given!r} is no number of a reminder.") from error
+    written = str(given).strip().lstrip("#")
+    if not (written.isdecimal() and len(written) <= MOST_DIGITS):
+        raise ToolError(f"{written[:MOST_DIGITS]!r} is no number of a reminder.")
+    return int(written)
 
 
 def _line(reminder: Reminder) -> str:

@@ -24,11 +24,16 @@ log = structlog.get_logger(__name__)
 SHOWN_ARGUMENTS = 300
 """Characters of broken arguments that the model is shown, so that it sees where it stopped; ours to choose."""
 
+MOST_AT_ONCE = 32
+"""Calls of one round that run; a model that has lost its way writes hundreds, and each takes room. Ours to choose."""
+
 PROGRESS_AFTER_SECONDS = 1.0
 """How long people see the typing sign alone before they are told what takes so long; ours to choose."""
 
 NOTHING = "(nothing)"
 """What the model reads of a tool that said nothing: some servers refuse an empty result."""
+
+TOO_MANY = f"Error: it did not run, as no more than {MOST_AT_ONCE} calls run at once."
 
 Tell = Callable[[str], Awaitable[None]]
 """Receives what people are to read while tools run."""
@@ -64,12 +69,13 @@ class ToolCalls:
         """The result of each call, as the model reads it. They run side by side; `tools` are those that may run. What
         takes long is told once.
         """
-        running = asyncio.gather(*(self._run(turn, tools, call) for call in calls))
+        left_out = len(calls[MOST_AT_ONCE:])
+        running = asyncio.gather(*(self._run(turn, tools, call) for call in calls[:MOST_AT_ONCE]))
         try:
             await asyncio.wait({running}, timeout=self.progress_after)
             if not running.done() and (doing := self._doing(turn, tools, calls)):
                 await tell(doing)
-            return tuple(await running)
+            return (*await running, *[TOO_MANY] * left_out)
         finally:
             if not running.done():  # whoever asked said /stop
                 running.cancel()

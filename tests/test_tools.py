@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.llm.model import ToolCall, ToolSpec
 from bot.overrides import SessionSettings
 from bot.settings import PlaceSettings
 from bot.testing import make_turn
+from bot.tool_calls import MOST_AT_ONCE, TOO_MANY, ToolCalls
 from bot.tools import TOOLS
 from bot.tools.clock import tell_time
 from bot.tools.dice import MAX_DICE, MAX_SIDES, roll_dice
 from bot.tools.tool import Tool, ToolError
+from bot.turn import Turn
 
 IN_SHANGHAI = make_turn(settings=SessionSettings(values=PlaceSettings(timezone="Asia/Shanghai"), chain={}))
 
@@ -89,3 +93,19 @@ def test_every_tool_has_a_name_that_all_servers_take_and_describes_itself(tool: 
 
 def test_no_two_tools_have_one_name() -> None:
     assert len({tool.spec.name for tool in TOOLS}) == len(TOOLS)
+
+
+async def test_of_hundreds_of_calls_at_once_some_run_and_all_have_a_result() -> None:
+    ran: list[str] = []
+
+    async def run(_turn: Turn, arguments: Mapping[str, Any]) -> str:
+        ran.append(arguments["word"])
+        return "done"
+
+    async def tell(_text: str) -> None: ...
+
+    tool = Tool(spec=ToolSpec(name="note", description="Notes.", parameters={"type": "object"}), run=run)
+    calls = [ToolCall(id=f"c{at}", name="note", arguments=f'{{"word": "{at}"}}') for at in range(300)]
+    results = await ToolCalls().run_all(make_turn(), {"note": tool}, calls, tell)
+    assert len(results) == 300
+    assert (len(ran), results.count("done"), results[-1]) == (MOST_AT_ONCE, MOST_AT_ONCE, TOO_MANY)

@@ -7,12 +7,16 @@ import json
 from typing import Any
 
 import pytest
-from sqlalchemy import select
+from sqlalchemy import func, insert, select
 
 from bot.chat import Outbound
+from bot.store.database import Tx
+from bot.store.lore_tables import lore_states
 from bot.store.memory_tables import compactions, memory_items
+from bot.store.moods import moods
+from bot.store.rounds import keep_round, running_rounds
 from bot.store.tables import messages
-from bot.testing import Reply, ScriptedModel
+from bot.testing import NOW, Reply, ScriptedModel
 from tests.conftest import MakeApp
 from tests.remembering import SMALL, noting, system_text, talk
 from tests.talking import BOB, GROUP, Chat, open_chat
@@ -106,6 +110,21 @@ async def test_M06_after_clearing_all_no_word_of_it_is_kept_anywhere(make_app: M
     await again.say("what is my name?")
     assert "Bob" not in str(again.model.requests[-1])
     assert "to take back" in await again.ask("/memory undo")
+
+
+async def test_M06_after_clearing_all_nothing_is_left_of_moods_stories_and_rounds_of_tools(make_app: MakeApp) -> None:
+    chat = await folded(make_app)
+
+    def leave_behind(tx: Tx) -> None:
+        message = tx.execute(select(func.max(messages.c.id)).where(messages.c.conversation_id.is_(None))).scalar_one()
+        tx.execute(insert(moods).values(conversation_id=1, state='{"thinks_of": "Bob"}', changed_at=NOW))
+        keep_round(tx, 1, message, {"results": ["Bob"]})
+        tx.execute(insert(lore_states).values(conversation_id=1, state='{"Bob": 1}'))
+
+    await chat.app.core.db.run(leave_behind)
+    await chat.ask("/memory clear all --yes")
+    for column in (moods.c.state, running_rounds.c.exchange, lore_states.c.state):
+        assert await rows(chat, column) == []
 
 
 async def test_what_is_not_there_needs_no_question(make_app: MakeApp) -> None:

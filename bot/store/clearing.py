@@ -12,8 +12,11 @@ from sqlalchemy import and_, bindparam, delete, func, or_, select, update
 from bot.store.compactions import Outcome, undo_compaction
 from bot.store.conversations import raise_generation
 from bot.store.database import Tx
+from bot.store.lore_tables import lore_states
 from bot.store.memories import retire_item, retire_kinds
 from bot.store.memory_tables import compactions, memory_items, memory_sources
+from bot.store.moods import moods
+from bot.store.rounds import running_rounds
 from bot.store.stale import drop_unsaid
 from bot.store.tables import MessageKind, images, messages
 from bot.store.window import SAID_OR_HEARD
@@ -79,6 +82,7 @@ def erase_history(tx: Tx, session_id: int, conversation_id: int, now: datetime) 
         some = ids[first : first + AT_ONCE]
         tx.execute(update(messages).where(messages.c.id.in_(some)).values(gone))
         tx.execute(delete(images).where(images.c.message_id.in_(some)))
+        tx.execute(delete(running_rounds).where(running_rounds.c.message_id.in_(some)))
     tx.execute(
         update(compactions)
         .where(compactions.c.conversation_id == conversation_id, compactions.c.outcome == Outcome.DONE.value)
@@ -89,11 +93,15 @@ def erase_history(tx: Tx, session_id: int, conversation_id: int, now: datetime) 
 
 
 def erase_memory(tx: Tx, conversation_id: int) -> int:
-    """Remove all items for good, those of the past as well, and what compactions have said; how many were live."""
+    """Remove all items for good, those of the past as well, what compactions have said, how the persona felt, and where
+    its lore stood; how many items were live.
+    """
     mine = memory_items.c.conversation_id == conversation_id
     live = tx.execute(select(func.count()).where(mine, memory_items.c.retired_at.is_(None))).scalar_one()
     tx.execute(delete(memory_sources).where(memory_sources.c.item_id.in_(select(memory_items.c.id).where(mine))))
     tx.execute(delete(memory_items).where(mine))
+    for table in (moods, lore_states):
+        tx.execute(delete(table).where(table.c.conversation_id == conversation_id))
     said = {"delta": "", "focus": "", "problem": ""}
     tx.execute(update(compactions).where(compactions.c.conversation_id == conversation_id).values(said))
     raise_generation(tx, conversation_id)

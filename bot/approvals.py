@@ -22,7 +22,7 @@ log = structlog.get_logger(__name__)
 ASK_SECONDS = 120.0
 """How long an answer is waited for; then it is no. Ours to choose."""
 SHOWN_CHARS = 600
-"""Of what a tool is to be called with."""
+"""Of what a tool is to be called with: its beginning and its end, so that nothing is agreed to by a harmless start."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)
@@ -88,8 +88,7 @@ class Approvals:
     def _worded(self, question: Question, turn: Turn, call: ToolCall) -> Outbound:
         language = turn.settings.values.language
         locale = turn.asker.locale if language == "auto" else language
-        given = call.arguments.replace("`", "'").strip()
-        shown = given[:SHOWN_CHARS] + ("…" if len(given) > SHOWN_CHARS else "")
+        shown = _shown(call.arguments)
         text = self._translate("tools-ask", locale)
         buttons = tuple(
             Button(label=self._translate(f"tools-{word}-label", locale), command=f"tools {word} {question.token}")
@@ -102,3 +101,11 @@ class Approvals:
         ids = [part.message_id for part in parts if part.message_id is not None]
         if ids:
             await self._adapters[channel.platform].delete(channel, ids)
+
+
+def _shown(arguments: str) -> str:
+    """What a tool is to be called with, on one line and with every character to be seen."""
+    line = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in " ".join(arguments.split()))
+    line = line.replace("`", "'")
+    half = SHOWN_CHARS // 2
+    return line if len(line) <= SHOWN_CHARS else f"{line[:half]} … {line[-half:]}"

@@ -38,9 +38,11 @@ class Burning:
         return Tool(spec=spec, run=self, group="fire", asks=True)
 
 
-async def asked(make_app: MakeApp, burning: Burning, *, author: Author = ALICE, **settings: Any) -> Chat:
+async def asked(
+    make_app: MakeApp, burning: Burning, *, author: Author = ALICE, call: ToolCall = CALL, **settings: Any
+) -> Chat:
     """A chat in which the tool has just asked whether it may burn."""
-    model = ScriptedModel([Reply(text="", tool_calls=(CALL,)), "So be it."])
+    model = ScriptedModel([Reply(text="", tool_calls=(call,)), "So be it."])
     chat = await open_chat(
         make_app,
         model=model,
@@ -95,6 +97,24 @@ async def test_X04_somebody_else_may_not_press_and_the_question_stays_open(make_
     await press(chat, button(chat, 1), ALICE)
     await chat.settled()
     assert (burning.burnt, result(chat)[:34]) == ([], "Error: this was not allowed. Do no")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        '{"what": "letters",' + "\n" * 5_000 + '"and": "the house"}',
+        '{"what": "' + "letters " * 500 + '", "and": "the house"}',
+        '{"what": "letters \u202e\u200b```", "and": "the house"}',
+    ],
+)
+async def test_X04_nothing_of_a_call_hides_from_whoever_is_asked(make_app: MakeApp, arguments: str) -> None:
+    chat = await asked(make_app, Burning(), call=replace(CALL, arguments=arguments))
+    question = chat.adapter.replies[0].text
+    assert '"and": "the house"}' in question
+    assert len(question) < 1_000
+    assert question.count("```") == 2
+    assert all(char.isprintable() or char == "\n" for char in question)
+    assert question.count("\n") < 10
 
 
 async def test_X04_an_answer_counts_once_and_old_buttons_say_so(make_app: MakeApp) -> None:

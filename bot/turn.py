@@ -75,6 +75,8 @@ class Cuts:
     """Ids of the images that were sent; older ones are sent no more."""
     results: Mapping[int, CutForm] = field(default_factory=dict)
     """How results of tools are sent, by their ids; a line by that of the call."""
+    thoughts: Mapping[int, int] = field(default_factory=dict)
+    """How many characters are sent of what was thought before a call, by its id."""
     without_examples: bool = False
     """Whether the card goes without its example dialogue."""
     is_told: bool = False
@@ -93,6 +95,7 @@ class Cuts:
             self,
             shortened={row: chars for row, chars in self.shortened.items() if row > 0},
             results={row: form for row, form in self.results.items() if row > 0},
+            thoughts={},
             is_told=False,
         )
 

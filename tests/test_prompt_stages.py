@@ -120,7 +120,8 @@ async def test_the_less_room_there_is_the_more_stages_it_takes_each_only_when_th
         if stages not in seen:
             seen.append(stages)
     names = tuple(stage.__name__ for stage in STAGES)
-    assert seen == [names[:number] for number in range(len(names) + 1)]
+    ends = [number for number in range(len(names) + 1) if names[:number][-1:] != ("shorten_thoughts",)]
+    assert seen == [names[:number] for number in ends]  # nothing was thought
 
 
 async def test_1_what_was_injected_shrinks_in_proportion_and_keeps_200_characters_at_least() -> None:

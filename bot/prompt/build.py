@@ -188,9 +188,10 @@ class PromptBuilder:
 
     def _assemble(self, basis: Basis, turn: Turn, exchanges: Sequence[ToolExchange] = ()) -> Prompt:
         frame, factor = basis.frame, basis.frame.factor
-        fitted = _with_starter(turn, fit(turn, frame, self._count), self._starter_tokens(turn))
+        thoughts = {call: text for call, text in thoughts_of(exchanges).items() if call not in basis.verbatim}
+        fitted = _with_starter(turn, fit(turn, frame, self._count, thoughts), self._starter_tokens(turn))
         texts = tuple(_as_they_go(basis, fitted))
-        system, history, running = _written(turn, fitted, texts, exchanges, basis.verbatim)
+        system, history, running = _written(turn, fitted, texts, basis.verbatim)
         late = late_of(texts)
         late = replace(late, tail=SEPARATOR.join(filter(None, (late.tail, fitted.note))))
         stable = {section.name: text for section, text in texts if section.slot is Slot.STABLE}
@@ -298,16 +299,14 @@ def _written(
     turn: Turn,
     fitted: Fitted,
     texts: Sequence[tuple[Section, str]],
-    exchanges: Sequence[ToolExchange],
     verbatim: Mapping[int, ModelMessage],
 ) -> tuple[_Messages, _Messages, _Messages]:
     """The system message where there is one, the history up to what is answered, and the turn's own tool rounds."""
     stable = joined(texts, Slot.STABLE)
     system = [ModelMessage(role=Role.SYSTEM, text=stable)] if stable else []
-    thoughts = thoughts_of(exchanges)
     rows = [row for unit in fitted.units for row in unit]
     history = [
-        as_made(row, verbatim[row.id]) if row.id in verbatim else message_of(row, turn, fitted.images, thoughts)
+        as_made(row, verbatim[row.id]) if row.id in verbatim else message_of(row, turn, fitted.images, fitted.thoughts)
         for row in rows
     ]
     asked = next((at for at, row in enumerate(rows) if is_running(row)), len(rows))

@@ -82,6 +82,10 @@ class Draft:
     without_examples: bool
     lines: dict[int, WindowRow] = field(default_factory=dict)
     """Old tool rounds as lines, by the id of their call."""
+    thoughts: dict[int, str] = field(default_factory=dict)
+    """What was thought before a call, as it goes, by the id of the call."""
+    thought_chars: dict[int, int] = field(default_factory=dict)
+    """How many characters of it go where that is not all."""
     note: str = ""
     gap: tuple[int, int] | None = None
     """The first and the last position of what is left out behind the last tool round."""
@@ -122,6 +126,12 @@ class Draft:
     def last_round(self) -> int | None:
         """Where among the units the last tool round stands."""
         return next((at for at in range(len(self.units) - 1, -1, -1) if tool_groups([self.units[at]])), None)
+
+    @property
+    def raw(self) -> Mapping[int, WindowRow]:
+        """The rows with their texts in full, as far as they have not become lines."""
+        thinking = {row.id: row for unit in self.units for row in unit if row.id in self.thought_chars}
+        return {row.id: row for row in self.turn.history} | thinking | self.lines
 
     def size(self, unit: Unit) -> int:
         return sum(self.sizes[row.id] for row in unit)

@@ -15,6 +15,7 @@ from bot.prompt.draft import Costs, Draft, Frame, Injected
 from bot.prompt.lines import group_history
 from bot.prompt.pictures import IMAGE_ROOM_RATIO, images_by_message, images_that_fit
 from bot.prompt.shortening import Count, chars_within, fair_share, shorten
+from bot.prompt.thoughts import shorten_thought, shorten_thoughts
 from bot.prompt.tool_results import LONG_RESULT_CHARS, Unit, as_line, is_result, results_before, tool_groups
 from bot.store.images import ImageRow
 from bot.store.tables import MessageKind
@@ -70,13 +71,15 @@ class Fitted:
     injected: tuple[Injected, ...]
     note: str
     """What the model is told about what is missing."""
+    thoughts: Mapping[int, str]
+    """What was thought before calls, by their ids."""
     stages: tuple[str, ...]
     """The stages that it took."""
     cuts: Cuts
     """What the next requests leave out as well."""
 
 
-def fit(turn: Turn, frame: Frame, count: Count) -> Fitted:
+def fit(turn: Turn, frame: Frame, count: Count, thoughts: Mapping[int, str]) -> Fitted:
     """The history of a turn and what was injected within a room. First what does not depend on it: what earlier
     requests left out, `HISTORY_LIMIT`, and the age of tool results where `CONTEXT_PRUNING__ENABLED` says so. Then, only
     while it does not fit, one stage after the other.
@@ -84,7 +87,7 @@ def fit(turn: Turn, frame: Frame, count: Count) -> Fitted:
     room = frame.room - frame.examples - sum(section.tokens for section in frame.injected)
     images = images_that_fit(turn, int(room * IMAGE_ROOM_RATIO))
     costs = Costs(turn=turn, count=count, images=images_by_message(images))
-    draft = _as_before(turn, frame, costs)
+    draft = _as_before(turn, frame, costs, thoughts)
     limit = turn.settings.values.history_limit
     if limit:
         draft.units = keep_newest(draft.units, limit, cost=len, asked=draft.asked)
@@ -97,7 +100,7 @@ def fit(turn: Turn, frame: Frame, count: Count) -> Fitted:
     return _fitted(draft, images, stages)
 
 
-def _as_before(turn: Turn, frame: Frame, costs: Costs) -> Draft:
+def _as_before(turn: Turn, frame: Frame, costs: Costs, thoughts: Mapping[int, str]) -> Draft:
     """The request with everything left out that its predecessors left out."""
     cuts = turn.cuts
     sent = (row for row in turn.history if not _is_left_out(row, cuts.start, cuts.gap))
@@ -112,10 +115,13 @@ def _as_before(turn: Turn, frame: Frame, costs: Costs) -> Draft:
         injected=frame.injected,
         shortened=dict(cuts.shortened),
         forms={},
+        thoughts=dict(thoughts),
         without_examples=cuts.without_examples,
         note=REMOVED_NOTE if cuts.is_told else "",
         gap=cuts.gap,
     )
+    for call, chars in cuts.thoughts.items():
+        shorten_thought(draft, call, chars)
     if cuts.results:
         old = tool_groups(draft.units)[:-1]  # one that has become the last since, by a deletion, is sent in full
         for form in (CutForm.TRIMMED, CutForm.HEAD, CutForm.CLEARED):
@@ -247,7 +253,7 @@ def shorten_asked(draft: Draft) -> None:
     # A result is shortened by its form or by its share, not by both, or the next request would do it differently.
     present = {row.id for unit in units for row in unit} - draft.lines.keys()
     draft.forms = {row: form for row, form in draft.forms.items() if row not in present}
-    raw = {row.id: row for row in draft.turn.history} | draft.lines
+    raw = draft.raw
     whole = [tuple(raw[row.id] for row in unit) for unit in units]
     room = draft.frame.room - draft.around
     refilled = int(room * REFILL_RATIO)
@@ -296,6 +302,7 @@ def _fitted(draft: Draft, images: Sequence[ImageRow], stages: Sequence[str]) -> 
         dropped=dropped,
         injected=draft.injected,
         note=draft.note,
+        thoughts=draft.thoughts,
         stages=tuple(stages),
         cuts=Cuts(
             start=first if dropped else draft.turn.cuts.start,
@@ -303,6 +310,7 @@ def _fitted(draft: Draft, images: Sequence[ImageRow], stages: Sequence[str]) -> 
             shortened={row: chars for row, chars in draft.shortened.items() if row in kept},
             images=tuple(image.id for image in images if image.message_id in kept),
             results={row: form for row, form in draft.forms.items() if row in kept},
+            thoughts={row: chars for row, chars in draft.thought_chars.items() if row in kept},
             without_examples=draft.without_examples,
             is_told=bool(draft.note),
         ),
@@ -329,6 +337,7 @@ def keep_newest(units: Sequence[U], room: int, *, cost: Callable[[U], int], aske
 STAGES: tuple[Callable[[Draft], None], ...] = (
     shrink_injected,
     shorten_results,
+    shorten_thoughts,
     fold_tool_groups,
     leave_out_examples,
     shorten_huge,
@@ -336,6 +345,4 @@ STAGES: tuple[Callable[[Draft], None], ...] = (
     drop_injected,
     shorten_asked,
 )
-"""What a request goes through that does not fit, until it does. The reasoning of models is not stored, so that there is
-none to shorten; within a turn it goes back whole, as servers demand that want it at all.
-"""
+"""What a request goes through that does not fit, until it does."""

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import random
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from bot.chat import Inbound, speaks_to_us
 from bot.gate import first_call, first_word
@@ -97,14 +98,24 @@ class Cast:
 
 
 def read_cast(shelf: Shelf, settings: PlaceSettings, main_id: str) -> Cast:
-    """The cast that a place's settings name; a card that is gone, or is named twice, is left out."""
+    """The cast that a place's settings name; a card that is gone, or is named twice, is left out, and so is a word that
+    calls another one already: names go before words, and who is named first has a word.
+    """
     main = shelf.get(main_id)
     members = {main.id: Member(persona=main)} if main else {}
     for entry in settings.cast:
         persona, words = read_entry(shelf, entry)
         if persona is not None and (persona.id not in members or persona.id == main_id):
             members[persona.id] = Member(persona=persona, words=words)
-    return Cast(main_id=main_id, members=tuple(members.values()))
+    return Cast(main_id=main_id, members=tuple(_with_words_of_their_own([*members.values()])))
+
+
+def _with_words_of_their_own(members: Sequence[Member]) -> Iterator[Member]:
+    taken = {fold(name) for member in members for name in member.names}
+    for member in members:
+        words = tuple(word for word in member.words if fold(word) not in taken)
+        taken |= {fold(word) for word in words}
+        yield replace(member, words=words)
 
 
 def read_entry(shelf: Shelf, entry: str) -> tuple[Persona | None, tuple[str, ...]]:

@@ -291,6 +291,16 @@ def test_a_card_that_is_gone_or_named_twice_is_no_member() -> None:
     assert [(member.persona.id, member.words) for member in cast.members] == [("bryony", ("tuck",)), ("thrupp", ())]
 
 
+def test_a_word_that_settings_give_to_two_calls_the_first_and_never_one_by_anothers_name() -> None:
+    settings = PlaceSettings(cast=("bryony: moss thrupp", "thrupp: MOSS lichen"))
+    cast = read_cast(PersonaLibrary(), settings, "bryony")
+    assert [(member.persona.id, member.words) for member in cast.members] == [
+        ("bryony", ("moss",)),
+        ("thrupp", ("lichen",)),
+    ]
+    assert [cast.named(text) for text in ("moss?", "Thrupp?", "lichen?")] == [("bryony",), ("thrupp",), ("thrupp",)]
+
+
 @pytest.mark.parametrize("is_deleted_first", [True, False])
 async def test_D08_a_message_that_a_proxy_bot_posts_again_is_answered_once_by_each_whom_it_calls(
     make_app: MakeApp, is_deleted_first: bool

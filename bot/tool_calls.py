@@ -94,7 +94,8 @@ class ToolCalls:
             return f"Error: there is no tool {call.name[:SHOWN_ARGUMENTS]!r}. The tools are: {', '.join(tools)}."
         if (refusal := await self.hooks.before_tool(turn, call)) is not None:
             return f"Error: {refusal.reason}"
-        return await self.hooks.after_tool(turn, call, await self._result(turn, tool, call) or NOTHING)
+        result = await self._result(turn, tool, call) or NOTHING
+        return _writable(await self.hooks.after_tool(turn, call, result))
 
     async def _result(self, turn: Turn, tool: Tool, call: ToolCall) -> str:
         try:
@@ -135,4 +136,9 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any]:
         raise ToolError(f"The arguments are no valid JSON ({error}), the tool did not run: {begun}") from error
     if not isinstance(arguments, dict | None):
         raise ToolError("The arguments must be a JSON object.")
-    return arguments or {}
+    # What stands for half a character, as `\ud83d`, can be written into no database.
+    return dict(json.loads(_writable(json.dumps(arguments or {}, ensure_ascii=False))))
+
+
+def _writable(text: str) -> str:
+    return text.encode(errors="replace").decode()

@@ -109,3 +109,15 @@ async def test_of_hundreds_of_calls_at_once_some_run_and_all_have_a_result() -> 
     results = await ToolCalls().run_all(make_turn(), {"note": tool}, calls, tell)
     assert len(results) == 300
     assert (len(ran), results.count("done"), results[-1]) == (MOST_AT_ONCE, MOST_AT_ONCE, TOO_MANY)
+
+
+async def test_half_a_character_neither_reaches_a_tool_nor_comes_from_one() -> None:
+    async def run(_turn: Turn, arguments: Mapping[str, Any]) -> str:
+        (given,) = arguments["words"]
+        return str(given) + "\ud83d"
+
+    async def tell(_text: str) -> None: ...
+
+    tool = Tool(spec=ToolSpec(name="say", description="Says.", parameters={"type": "object"}), run=run)
+    call = ToolCall(id="c1", name="say", arguments=r'{"words": ["cake \ud83d"]}')
+    assert await ToolCalls().run_all(make_turn(), {"say": tool}, [call], tell) == ("cake ??",)

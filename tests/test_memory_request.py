@@ -110,7 +110,7 @@ def test_tools_are_shown_by_what_was_called_and_what_came_back_cut_short() -> No
 def test_nothing_is_noted_again_from_what_a_tool_found_of_earlier_talk() -> None:
     call = {"id": "c1", "name": "search_chat", "arguments": '{"words": "Oslo"}'}
     found = tool("Bob: I live in Oslo", tool_call_id="c1", tool_name="search_chat")
-    read = material(said("where did I live?"), tool(tool_calls=(call,)), found)
+    read = material(said("where did I live?"), tool(tool_calls=(call,)), found, recalling=frozenset({"search_chat"}))
     assert "I live in Oslo" not in transcript_of(read)
     assert len(ground_of(read).lines) == 2
 

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from bot.chat import ChannelRef, InboundKind
 from bot.llm.model import ToolCall
 from bot.testing import Reply, ScriptedModel, make_channel, make_inbound
+from bot.tools import Tool
+from bot.tools.search import SEARCH_CHAT
+from bot.turn import Turn
 from tests.conftest import MakeApp
+from tests.folding import GIST
+from tests.remembering import SMALL
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
 
 
@@ -96,3 +104,22 @@ async def test_after_a_reset_the_next_conversation_does_not_know_it(make_app: Ma
 async def test_without_words_the_model_is_told_to_give_some(make_app: MakeApp) -> None:
     chat = await talk(make_app, " ", "hello")
     assert await found(chat) == "Error: Say in `words` what to look for."
+
+
+@pytest.mark.parametrize("recalls", [True, False])
+async def test_what_a_tool_recalls_is_in_no_transcript_that_notes_are_taken_from(
+    make_app: MakeApp, recalls: bool
+) -> None:
+    async def tell(_turn: Turn, _arguments: Mapping[str, Any]) -> str:
+        return "the ferry sails at noon"
+
+    look_up = Tool(spec=replace(SEARCH_CHAT, name="look_up"), run=tell, recalls=recalls)
+    calls = (ToolCall(id="c1", name="look_up", arguments="{}"),)
+    model = ScriptedModel([Reply(text="", tool_calls=calls), *["ok"] * 5], summaries=[GIST])
+    chat = await open_chat(make_app, model=model, tools=(look_up,), **SMALL)
+    for text in ("when does it sail?", "one", "two", "three", "four"):
+        await chat.say(f"{text} {'word ' * 40}")
+    await chat.say("/compact")
+    transcript = model.summaries[0].messages[-1].text
+    assert "called look_up" in transcript
+    assert ("sails at noon" in transcript) is not recalls

@@ -10,9 +10,10 @@ from bot.memory.keeper import Keeper
 from bot.memory.notices import MemoryNotices
 from bot.memory.reuse import Reuse
 from bot.memory.summariser import Summariser
+from bot.tools.toolbox import Toolbox
 
 
-def build_keeper(core: Core, models: Models) -> Keeper:
+def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:
     """What decides when to fold, with everything behind it."""
 
     def window_of(model: str) -> int:
@@ -29,7 +30,12 @@ def build_keeper(core: Core, models: Models) -> Keeper:
         is_small=is_small,
     )
     consolidator = Consolidator(
-        db=core.db, summariser=summariser, settings=core.settings, count=core.counter.count, now=core.now
+        db=core.db,
+        summariser=summariser,
+        settings=core.settings,
+        count=core.counter.count,
+        now=core.now,
+        recalling=toolbox.recalling,
     )
     compactor = Compactor(
         db=core.db,
@@ -45,6 +51,7 @@ def build_keeper(core: Core, models: Models) -> Keeper:
         ),
         hooks=core.hooks,
         stand_in=core.added.stand_in,
+        recalling=toolbox.recalling,
     )
     notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
     return Keeper(compactor, core.tasks, cached_price=models.prices.cached_price, tell_done=notices.tell_done)

@@ -72,6 +72,8 @@ class Compactor:
     now: Callable[[], datetime]
     reuse: Reuse = field(default_factory=Reuse)
     hooks: HookCalls = field(default_factory=HookCalls)
+    recalling: Callable[[], frozenset[str]] = frozenset
+    """The names of tools whose results are what was said before."""
     stand_in: Guard | None = None
     """What an extension does in place of the summary model."""
 
@@ -256,6 +258,7 @@ class Compactor:
             zone=ZoneInfo(subject.settings.timezone),
             again=again,
             private=snapshot.private,
+            recalling=self.recalling(),
             longest_line=longest,
             focus=focus,
         )

@@ -15,7 +15,7 @@ from typing import Any
 import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from bot.llm.json_reply import NoJson, read_json
+from bot.llm.json_reply import NoJson, Number, read_json
 from bot.llm.model import ModelError, ModelMessage, ModelRequest, Role
 from bot.memory.delta import LONGEST_TEXT, BadDelta
 from bot.memory.gist import GistWriter
@@ -67,6 +67,8 @@ class Consolidator:
     settings: Settings
     count: Count
     now: Callable[[], datetime]
+    recalling: Callable[[], frozenset[str]] = frozenset
+    """The names of tools whose results are what was said before."""
 
     @cached_property
     def _count(self) -> Count:
@@ -75,7 +77,12 @@ class Consolidator:
     @cached_property
     def _gists(self) -> GistWriter:
         return GistWriter(
-            db=self.db, summariser=self.summariser, settings=self.settings, count=self._count, now=self.now
+            db=self.db,
+            summariser=self.summariser,
+            settings=self.settings,
+            count=self._count,
+            now=self.now,
+            recalling=self.recalling,
         )
 
     async def consolidate(self, subject: Subject, reason: Reason) -> None:
@@ -234,7 +241,7 @@ def schema() -> dict[str, Any]:
 class _Merge(BaseModel):
     model_config = ConfigDict(extra="ignore", str_strip_whitespace=True)
 
-    items: list[int] = Field(min_length=2)
+    items: list[Number] = Field(min_length=2)
     text: str = Field(min_length=1, max_length=LONGEST_TEXT)
 
 

@@ -52,6 +52,8 @@ class GistWriter:
     settings: Settings
     count: Callable[[str], int]
     now: Callable[[], datetime]
+    recalling: Callable[[], frozenset[str]] = frozenset
+    """The names of tools whose results are what was said before."""
 
     async def rewrite(self, subject: Subject, reason: Reason) -> None:
         """Write a gist from what is left, unless none is lost, or the last try has just failed."""
@@ -107,6 +109,7 @@ class GistWriter:
             persona_name=subject.persona_name,
             zone=ZoneInfo(subject.settings.timezone),
             again=tuple(reversed(fitting)),
+            recalling=self.recalling(),
             longest_line=longest,
         )
 

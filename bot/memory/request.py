@@ -33,8 +33,6 @@ LONGEST_READ = 240
 """Characters in which the first words of a message are looked for."""
 LEAST_OPERATIONS, OPERATION_TOKENS = 4, 50
 """Of one kind that a reply may always hold, and what the output limit must have for each more."""
-RECALLING = frozenset({"search_chat"})
-"""Tools whose results are what was said before: nothing is noted from that a second time."""
 LONGEST_CALL = 200
 """Characters of a tool's arguments, and of its result."""
 
@@ -102,6 +100,8 @@ class Material:
     """Older rows to be read once more, because they or others beside them were edited or deleted since."""
     private: frozenset[str] = frozenset()
     """Who wants privacy by now: nothing of theirs is told, and nothing is noted about them."""
+    recalling: frozenset[str] = frozenset()
+    """Tools whose results are what was said before: nothing is noted from that a second time."""
     longest_line: int = LONGEST_LINE
     """Characters of one message."""
     focus: str = ""
@@ -269,15 +269,15 @@ def _numbered(material: Material) -> Iterator[tuple[int, WindowRow]]:
         row
         for row in (*material.again, *material.rows)
         if (row.text.strip() or row.tool_calls)
-        and not is_recalled(row)
+        and not is_recalled(row, material)
         and not (row.kind is MessageKind.SAID and row.author_key in material.private)
     )
     return enumerate(said, 1)
 
 
-def is_recalled(row: WindowRow) -> bool:
+def is_recalled(row: WindowRow, material: Material) -> bool:
     """Whether it is a tool's result that repeats what was said before."""
-    return row.kind is MessageKind.TOOL and row.tool_name in RECALLING
+    return row.kind is MessageKind.TOOL and row.tool_name in material.recalling
 
 
 def _is_by_person(row: WindowRow) -> bool:

@@ -144,9 +144,9 @@ class Reuse:
             return None
         is_current = (last.watermark, last.generation) == (ground.watermark, ground.generation)
         shown = tuple(last.rows().values())[: len(material.rows)]  # its lines are numbered from the first one on
-        is_plain = all((row.text.strip() or row.tool_calls) and not is_recalled(row) for row in material.rows) and not (
-            material.again or material.private or snapshot.stale
-        )
+        is_plain = all(
+            (row.text.strip() or row.tool_calls) and not is_recalled(row, material) for row in material.rows
+        ) and not (material.again or material.private or snapshot.stale)
         index = (len(material.rows) + len(material.memory.items)) * LINE_TOKENS
         has_room = last.tokens + index + MARGIN_TOKENS + frame.max_output_tokens <= subject.window
         return last if is_current and shown == material.rows and is_plain and has_room else None

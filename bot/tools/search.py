@@ -33,7 +33,7 @@ SEARCH_CHAT = ToolSpec(
 
 def search_tool(db: Database) -> Tool:
     """The tool, on a database."""
-    return Tool(spec=SEARCH_CHAT, run=_Search(db).find, progress="progress-search")
+    return Tool(spec=SEARCH_CHAT, run=_Search(db).find, progress="progress-search", recalls=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ class Tool:
     """A text of the catalogue that tells people what takes so long, such as `PROGRESS`; its fact `tool` is the name of
     the tool. `None` for those that are always fast.
     """
+    recalls: bool = False
+    """Whether its results are what was said before: nothing is noted from them a second time."""
     asks: bool = False
     """Whether it does what cannot be taken back, so that whoever asked must allow each call (X04)."""
     shape: Callable[[Turn], ToolSpec | None] | None = None

@@ -34,6 +34,10 @@ class Toolbox:
         """Those that are on where these groups are."""
         return tuple(tool for tool in self.tools() if tool.is_on(groups))
 
+    def recalling(self) -> frozenset[str]:
+        """The names of those whose results are what was said before."""
+        return frozenset(tool.spec.name for tool in self.tools() if tool.recalls)
+
     def groups(self) -> tuple[str, ...]:
         """The groups that there are, by name."""
         return tuple(sorted(self._lasting | {tool.group for tool in self.tools() if tool.group is not None}))

@@ -13,9 +13,12 @@ from enum import StrEnum
 from random import Random
 
 # Braces may not nest, which keeps the search linear: every body ends at the next brace, whichever it is. So do line
-# ends before {{trim}}: only their first one starts a search.
+# ends before {{trim}}: only their first one starts a search. A remark alone may have macros in it, as it goes whole;
+# where it has no end, its search stops before the next one.
 _MACRO = re.compile(
-    r"(?:(?<!\n)\n*+)?(?P<trim>\{\{\s*+trim\s*+\}\})\n*|\{\{([^{}]*)\}\}|<(char|bot|user)>", re.IGNORECASE
+    r"(?:(?<!\n)\n*+)?(?P<trim>\{\{\s*+trim\s*+\}\})\n*|\{\{([^{}]*)\}\}|<(char|bot|user)>"
+    r"|(?P<remark>\{\{\s*+(?://|comment\s*+:)(?:[^{}]|\{\{[^{}]*+\}\})*+\}\})",
+    re.IGNORECASE,
 )
 _COMMA = re.compile(r"(?<!\\),")
 _DIE = re.compile(r"d?([1-9][0-9]{0,8})", re.IGNORECASE)
@@ -128,7 +131,7 @@ def name_of_passing(macro: str, *, language: str = "en") -> str:
 
 
 def _expand_one(match: re.Match[str], values: MacroValues) -> str | None:
-    if match["trim"]:
+    if match["trim"] or match["remark"]:
         return ""
     name, argument = _split_body(match[2] or match[3] or "")
     macro = MACROS.get(name.lower())

@@ -72,6 +72,7 @@ BAD_MERGES: list[str | Reply] = [
     json.dumps({"merged": []}),
     json.dumps({"merged": [{"items": [1], "text": "one"}]}),
     json.dumps({"merged": [{"items": [1, 99], "text": "one"}]}),
+    json.dumps({"merged": [{"items": [True, 2], "text": "one"}]}),
     json.dumps({"merged": [{"items": [1, 2], "text": "m " * 140}]}),
     json.dumps({"merged": [{"items": [1, 2], "text": "w " * 200}]}),
     Reply(text="", error=ModelUnreachable("test/scripted", "down")),

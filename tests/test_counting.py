@@ -36,7 +36,7 @@ async def test_long_texts_are_counted_before_the_transaction_that_stores_them(ma
         counted.append((threading.current_thread().name, len(text)))
         return len(text)
 
-    pipeline = replace(app.pipeline, count=count)
+    pipeline = replace(app.pipeline, recorder=replace(app.pipeline.recorder, count=count))
     await pipeline.deliver(make_inbound("short", message_id="1"))
     await pipeline.deliver(long)
     await app.dispatcher.idle()

@@ -68,7 +68,11 @@ async def test_commands_are_typed_in_chinese_too_though_the_menu_takes_latin_let
     async with running_bot(lab.folder, lab.settings):
         await lab.polled()
         lab.telegram.say(alice, chat, "/角色 使用 东坡")  # which Telegram marks as no command
-        await lab.telegram.wait_for_text(chat, "From now on 东坡 speaks here.")
+        switched = (
+            "From now on 东坡 speaks here.\n"
+            "Its card is in another language than what I say myself: /session set language zh lets me follow."
+        )
+        await lab.telegram.wait_for_text(chat, switched)
         await lab.telegram.wait_for(lambda: ('{"type": "all_private_chats"}', "zh") in lab.telegram.commands)
     menu = lab.telegram.commands['{"type": "all_private_chats"}', "zh"]
     assert {"command": "persona_use", "description": "换一个角色在这里说话"} in menu

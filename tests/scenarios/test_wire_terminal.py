@@ -57,7 +57,7 @@ async def test_a_failing_model_server_is_told_without_its_key_and_ends_nothing(
         assert await bot.ended(30) == 0
     assert bot.output.count("My language model turned the request down") == 2
     assert bot.output.count(f"Check PROVIDERS__LAB__API_KEY. (more in {tmp_path / 'data' / 'chat.log'})") == 2
-    assert "`/model use`" in bot.output
+    assert "- `/model` – " in bot.output
     log = (tmp_path / "data" / "chat.log").read_text()
     assert "Check PROVIDERS__LAB__API_KEY." in log
     assert KEY not in bot.output + log

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.tools.mcp.schema import MOST_CHARS, MOST_DESCRIBED, fit_schema
+from bot.tools.mcp.schema import MOST_CHARS, MOST_DESCRIBED, MOST_PARTS, fit_schema
 
 TEXT = {"type": "string"}
 WORDS = {
@@ -155,3 +155,31 @@ def _parts(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
     for inner in (*schema.get("properties", {}).values(), *schema.get("anyOf", ()), schema.get("items")):
         if inner is not None:
             yield from _parts(inner)
+
+
+class _Counted(Mapping[str, Any]):
+    """A table that counts how often something of it is looked up."""
+
+    def __init__(self, table: dict[str, Any]) -> None:
+        self._table, self.looks = table, 0
+
+    def __getitem__(self, key: str) -> Any:
+        self.looks += 1
+        return self._table[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+
+@pytest.mark.parametrize("word", ["allOf", "anyOf"])
+def test_a_schema_that_refers_to_a_large_one_many_times_makes_no_endless_work(word: str) -> None:
+    names = [f"p{number}" for number in range(2_000)]
+    large = _Counted({name: {word: [{"$ref": "#/$defs/large"}] * 2_000} for name in names})
+    shared = {"type": "object", "properties": large, "required": names}
+    root = {word: [{"$ref": "#/$defs/large"}] * 2_000, "$defs": {"large": shared}}
+    fitted = fit_schema(root)
+    assert len(json.dumps(fitted)) <= MOST_CHARS
+    assert large.looks <= 8 * MOST_PARTS**2  # four runs, each with so many parts that have so many properties

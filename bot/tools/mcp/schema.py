@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 Schema = dict[str, Any]
 
 MOST_PARTS = 400
-"""Parts of one schema that are looked at: one that refers to itself several times over would never end."""
+"""Parts of one schema that are looked at, and of one of its lists: one that refers to itself would never end."""
 
 DEEPEST = 8
 """How deep parts may stand in parts; OpenAI takes 10 levels, Gemini fewer (their guides on structured output)."""
@@ -28,6 +29,10 @@ MOST_CHOICES = 100
 """Values of a choice; a longer one is a text whose values the tool tells. Ours to choose."""
 
 _TYPES = ("string", "number", "integer", "boolean", "array", "object")
+_WORDS = (
+    "$ref", "allOf", "anyOf", "oneOf", "type", "properties", "required", "additionalProperties", "items",
+    "prefixItems", "const", "enum", "description",
+)  # fmt: skip
 _LIMITS = ("minimum", "maximum", "minItems", "maxItems")
 
 
@@ -79,7 +84,7 @@ class _Fitting:
                 {**{key: merged[key] for key in merged if key not in ("anyOf", "oneOf")}, **choices[0]}, depth
             )
         if choices and depth < self._deepest:
-            return {"anyOf": [self._part(one, depth + 1) for one in choices], **told}
+            return {"anyOf": [self._part(one, depth + 1) for one in choices[: max(1, self._left)]], **told}
         match _type_of(merged):
             case "object":
                 return {**self._as_object(merged, depth), **told}
@@ -105,7 +110,7 @@ class _Fitting:
 
     def _merged(self, schema: Mapping[str, Any]) -> Schema:
         """A schema with what it refers to and what holds besides laid into it."""
-        merged, seen = dict(schema), set[str]()
+        merged, seen = _known(schema), set[str]()
         while self._left > 0:
             reference, others = merged.pop("$ref", None), [*_parts(merged.pop("allOf", None))]
             if isinstance(reference, str) and reference not in seen:
@@ -113,9 +118,9 @@ class _Fitting:
                 others.insert(0, self._found(reference))
             if not others:
                 break
-            for other in others:
+            for other in others[: self._left]:
                 self._left -= 1
-                merged = _both(merged, other)
+                merged = _both(merged, _known(other))
         return merged
 
     def _found(self, reference: str) -> Mapping[str, Any]:
@@ -134,8 +139,12 @@ def _both(one: Mapping[str, Any], other: Mapping[str, Any]) -> Schema:
     if "properties" in one and "properties" in other:
         joined["properties"] = {**_table(other["properties"]), **_table(one["properties"])}
     if "required" in one and "required" in other:
-        joined["required"] = [*_words(one["required"]), *_words(other["required"])]
+        joined["required"] = [*dict.fromkeys([*_words(one["required"]), *_words(other["required"])])]
     return joined
+
+
+def _known(schema: Mapping[str, Any]) -> Schema:
+    return {word: schema[word] for word in (*_WORDS, *_LIMITS) if word in schema}
 
 
 def _type_of(schema: Mapping[str, Any]) -> str:
@@ -186,12 +195,12 @@ def _is_null(schema: Mapping[str, Any]) -> bool:
 
 def _parts(value: object) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, Sequence) and not isinstance(value, str):
-        yield from (one for one in value if isinstance(one, Mapping))
+        yield from (one for one in islice(value, MOST_PARTS) if isinstance(one, Mapping))
 
 
 def _table(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
+    return dict(islice(value.items(), MOST_PARTS)) if isinstance(value, Mapping) else {}
 
 
 def _words(value: object) -> list[str]:
-    return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
+    return [one for one in value[:MOST_PARTS] if isinstance(one, str)] if isinstance(value, list) else []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from bot.dispatch import TurnRequest
@@ -16,7 +17,10 @@ def follow(turn: Turn, request: TurnRequest, reply_id: int, text: str) -> tuple[
     """
     if request.cascade >= turn.settings.values.cast_cascade:
         return ()
-    called = sorted((at, peer.persona_id) for peer in turn.peers if (at := _first_called(peer, text)) is not None)
+    names = tuple(name for peer in turn.peers for name in peer.names)
+    called = sorted(
+        (at, peer.persona_id) for peer in turn.peers if (at := _first_called(peer, text, names)) is not None
+    )
     return tuple(
         replace(
             request,
@@ -33,6 +37,6 @@ def follow(turn: Turn, request: TurnRequest, reply_id: int, text: str) -> tuple[
     )
 
 
-def _first_called(peer: Peer, text: str) -> int | None:
-    places = (first_call(text, peer.names), first_word(text, peer.words))
+def _first_called(peer: Peer, text: str, others: Iterable[str]) -> int | None:
+    places = (first_call(text, peer.names, others), first_word(text, peer.words))
     return min((at for at in places if at is not None), default=None)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import random
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from bot.chat import Inbound, speaks_to_us
@@ -41,9 +41,9 @@ class Member:
         """What it is called by itself."""
         return tuple(dict.fromkeys((self.persona.name, self.persona.card.name)))
 
-    def first_called(self, text: str) -> int | None:
-        """Where a text first calls it."""
-        places = (first_call(text, self.names), first_word(text, self.words))
+    def first_called(self, text: str, others: Iterable[str] = ()) -> int | None:
+        """Where a text first calls it; `others` are the names of those whom it may be called together with."""
+        places = (first_call(text, self.names, others), first_word(text, self.words))
         return min((at for at in places if at is not None), default=None)
 
     def as_peer(self) -> Peer:
@@ -93,7 +93,8 @@ class Cast:
 
     def named(self, text: str) -> tuple[str, ...]:
         """Whom a text calls, in the order in which it does."""
-        found = ((member.first_called(text), member.persona.id) for member in self.members)
+        names = tuple(name for member in self.members for name in member.names)
+        found = ((member.first_called(text, names), member.persona.id) for member in self.members)
         return tuple(persona_id for _, persona_id in sorted((at, who) for at, who in found if at is not None))
 
 

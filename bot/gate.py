@@ -6,12 +6,16 @@ Rights come from platform ids alone (X03). The same functions decide for message
 from __future__ import annotations
 
 import random
+import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.chat import Author, ChannelRef, Inbound, speaks_to_us
 from bot.settings import AccessSettings, Activation, BotsSettings, PlaceSettings
+
+_BETWEEN_NAMES = r"(?:\s*(?:,\s*and\b|[,&+、和与跟])\s*|\s+and\s+)"
+"""What stands between the names of several who are spoken to together."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,15 +134,15 @@ def is_spoken_to(text: str, names: Iterable[str]) -> bool:
     return first_call(text, names) is not None
 
 
-def first_call(text: str, names: Iterable[str]) -> int | None:
+def first_call(text: str, names: Iterable[str], others: Iterable[str] = ()) -> int | None:
     """Where one of the names first occurs as a word of its own, in its own capital letters or in nothing but those:
     many a name is a word as well, which "that tune sounds familiar" has in it. At the beginning and set apart by a
-    mark, it is a call in any letters.
+    mark, alone or in a row with names of `others`, it is a call in any letters.
     """
     plain, known = _plain(text), [name for name in map(_plain, names) if name]
-    if any(_begins_with(name.casefold(), plain.casefold()) for name in known):
-        return 0
-    return _first(plain, (form for name in known for form in (name, name.upper())))
+    row = _row_of_names(plain.casefold(), [name.casefold() for name in (*known, *map(_plain, others)) if name])
+    in_row = _first(row, map(str.casefold, known))
+    return in_row if in_row is not None else _first(plain, (form for name in known for form in (name, name.upper())))
 
 
 def has_word(text: str, words: Iterable[str]) -> bool:
@@ -159,9 +163,13 @@ def _plain(text: str) -> str:
     return unicodedata.normalize("NFKC", text).strip()
 
 
-def _begins_with(name: str, text: str) -> bool:
-    after = text[len(name) :].lstrip()
-    return text.startswith(name) and (not after or after[0] in ",:;!?、")  # NFKC has made full-width marks narrow
+def _row_of_names(text: str, names: list[str]) -> str:
+    """The names that a text begins with, where a mark or nothing follows: "mira and rex, hello" has two. NFKC has made
+    full-width marks narrow.
+    """
+    one = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    found = re.match(rf"(?:{one})(?:{_BETWEEN_NAMES}(?:{one}))*\s*(?:[,:;!?、]|$)", text) if one else None
+    return found[0] if found else ""
 
 
 def _position(word: str, text: str) -> int:

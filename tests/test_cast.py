@@ -58,6 +58,12 @@ def cast_of(*members: Member) -> Cast:
         ("the LAMP went out, says Bryony", ["familiar", "bryony"]),
         ("Thrupp Thrupp Thrupp", ["thrupp"]),
         ("that sounds familiar", []),
+        ("thrupp and bryony, hello", ["thrupp", "bryony"]),
+        ("thrupp, bryony: who is older?", ["thrupp", "bryony"]),
+        ("familiar & THRUPP", ["familiar", "thrupp"]),
+        ("thrupp，bryony和familiar：你好", ["thrupp", "bryony", "familiar"]),
+        ("bryony, familiar faces everywhere", ["bryony"]),
+        ("thrupp and familiar faces", []),
     ],
 )
 async def test_whoever_is_named_answers_and_several_in_the_order_of_naming(

@@ -214,7 +214,7 @@ async def test_completion_knows_when_there_is_nothing_to_complete(make_app: Make
         ("/model infos", "Did you mean /model info?"),
         ("/persona.list -x", "/help persona list"),
         ("/reset now", "“now”"),
-        ("/model use", "The model is missing"),
+        ("/model use", "`model` is missing"),
     ],
 )
 async def test_a_mistyped_command_is_answered_with_how_to_write_it(make_app: MakeApp, line: str, told: str) -> None:

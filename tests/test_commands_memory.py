@@ -140,7 +140,7 @@ async def test_hostile_texts_are_inert_in_lists_and_forge_nothing_in_prompts(mak
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("fact", "The text is missing"),
+        ("fact", "`text` is missing"),
         ("guess It rains", "can be fact, event, consensus, follow-up"),
         (f"fact {'x' * 301}", "301 characters"),
         ("event Ferry -d tomorrow", "“tomorrow” is no day I know. Write it like 2026-11-01."),
@@ -180,6 +180,13 @@ async def test_people_change_what_concerns_them_and_administrators_everything(ma
     assert "That concerns somebody else" in await chat.ask(f"/memory {line}", author=BOB, channel=GROUP)
     chat.adapter.managers.add("bob")
     assert "concerns" not in await chat.ask(f"/memory {line}", author=BOB, channel=GROUP)
+
+
+@pytest.mark.parametrize("kind", ["consensus", "agreement", "agreements", "约定"])
+async def test_an_agreement_may_be_called_so(make_app: MakeApp, kind: str) -> None:
+    chat = await open_chat(make_app, **SMALL)
+    await chat.ask(f"/memory add {kind} Quiet after ten")
+    assert "Quiet after ten" in await chat.ask("/memory consensus")
 
 
 async def test_whoever_wrote_something_down_may_change_it(make_app: MakeApp) -> None:

@@ -77,7 +77,7 @@ async def test_two_slashes_before_a_word_are_text_for_the_persona(make_app: Make
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("/memory add", "The kind is missing: fact, event, consensus, follow-up."),
+        ("/memory add", "`kind` is missing: fact, event, consensus, follow-up."),
         ("/session set --persna luna", "Did you mean --persona?"),
         (f"/session set -n {'x' * 101}", "at most 100 characters, and this one has 101"),
         (f"/session set name {'x' * 300}", "at most 100 characters, and this one has 300"),

@@ -58,8 +58,13 @@ def test_every_value_of_a_closed_set_has_a_name_in_every_language(locale: str) -
     assert not unnamed, f"{locale}.po: give these a name: {unnamed}"
 
 
+def test_every_value_of_a_closed_set_has_a_text() -> None:
+    ids = {f"name-choice-{choice.replace('_', '-')}" for choices in CHOICES for choice in choices}
+    assert [message_id for message_id in sorted(ids) if CATALOGUE.text(message_id, "en") == message_id] == []
+
+
 def test_english_names_of_values_are_the_values_and_no_name_means_two_of_one_set() -> None:
-    assert [NAMES.of_choice(choice, "en") for choice in WORDS] == [(choice,) for choice in WORDS]
+    assert [NAMES.of_choice(choice, "en")[0] for choice in WORDS] == WORDS
     for choices in CHOICES:
         _demand_one_meaning({one: {n for loc in NAMES.locales for n in NAMES.of_choice(one, loc)} for one in choices})
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-UNWANTED = ("cryptography", "pygments", "rich")
+UNWANTED = ("click", "cryptography", "pygments", "rich")
 """What the library and its HTTP client load wherever it is installed: to read passports that nobody shows us, and for a
-command line of their own. Without it 11 MB stay free (docs/design/memory.md).
+command line of their own. Without it 12 MB stay free (docs/design/memory.md).
 """
 
 

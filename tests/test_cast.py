@@ -332,3 +332,10 @@ async def test_D08_a_message_that_a_proxy_bot_posts_again_is_answered_once_by_ea
 async def test_nobody_of_a_cast_speaks_for_another(make_app: MakeApp) -> None:
     chat = await open_cast(make_app, model=ScriptedModel(["well\nThrupp: I say so, too"]), cast_cascade=0)
     assert await chat.say("Bryony?", channel=GROUP, mentions_me=False) == ["well"]
+
+
+async def test_context_calls_what_is_told_of_the_others_by_a_word(make_app: MakeApp) -> None:
+    chat = await open_cast(make_app)
+    told = await chat.ask("/context", channel=GROUP)
+    assert "- The others who speak here: " in told
+    assert "cast:" not in told

@@ -16,6 +16,7 @@ from bot.chat import (
     InboundKind,
     Outbound,
     PartState,
+    Speaker,
 )
 from bot.tasks import Tasks
 from tests.console_core import MENU, Persona
@@ -101,6 +102,28 @@ async def test_the_next_piped_line_waits_for_a_growing_answer(pipe: Pipe, tasks:
     pipe.close()
     await running
     assert pipe.written == "Once upon a time.\nTwo\n"
+
+
+async def test_who_speaks_is_shown_where_several_do(pipe: Pipe) -> None:
+    async def say(reply_text: str, grown: str = "", *, several: bool) -> None:
+        speaker = Speaker(persona_id="thrupp", name="Thrupp", is_one_of_several=several)
+        reply = await pipe.console.open_reply(pipe.console.channel, speaker=speaker)
+        await reply.update(grown)
+        await reply.finish(Outbound(text=reply_text))
+
+    await say("I say so.", "I say", several=True)
+    await say("At once.", several=True)
+    await say("", several=True)
+    await say("Alone.", several=False)
+    assert pipe.written == "Thrupp:\nI say so.\nThrupp:\nAt once.\nAlone.\n"
+
+
+async def test_an_answer_of_one_of_several_that_fails_keeps_its_name_once(pipe: Pipe) -> None:
+    speaker = Speaker(persona_id="thrupp", name="Thrupp", is_one_of_several=True)
+    reply = await pipe.console.open_reply(pipe.console.channel, speaker=speaker)
+    await reply.update("I say")
+    await reply.fail(Outbound(text="That failed."))
+    assert pipe.written == "Thrupp:\nI say\nThat failed.\n"
 
 
 async def test_a_line_that_nobody_answers_does_not_hang(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:

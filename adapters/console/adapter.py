@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from adapters.console.paper import Paper
 from adapters.console.reply import ConsoleReply, Surface, Ticket
+from adapters.incoming import inert
 from bot.chat import (
     Author,
     BeforeSend,
@@ -116,7 +117,8 @@ class ConsoleAdapter:
     ) -> ReplyStream:
         """Begin an answer. There is no limit to its length, so `max_parts` has no meaning here."""
         ticket = handle if isinstance(handle, Ticket) else Ticket()
-        return ConsoleReply(self._surface, ticket, before_send, self._why, self._exports)
+        name = inert(speaker.name) if speaker and speaker.is_one_of_several else ""
+        return ConsoleReply(self._surface, ticket, before_send, self._why, self._exports, name)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Nothing: what a terminal has shown stays."""

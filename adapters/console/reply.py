@@ -72,7 +72,7 @@ class Ticket:
 
 class ConsoleReply:
     """A `ReplyStream`. A terminal bears any pace and refuses nothing, so it shows each update and always succeeds,
-    unless it has gone: then no more lines are taken.
+    unless it has gone: then no more lines are taken. The name of a `speaker` stands above what it says.
     """
 
     def __init__(
@@ -82,16 +82,18 @@ class ConsoleReply:
         before_send: BeforeSend | None,
         why: Callable[[], str],
         exports: Path | None = None,
+        speaker: str = "",
     ) -> None:
         self._surface, self._ticket, self._before_send, self._why = surface, ticket, before_send, why
         self._exports = exports
+        self._speaker = speaker
         self._text = ""
         ticket.begin()
         surface.begin(self)
 
     async def update(self, text: str, *, doing: str = "") -> None:
         """Show that much of the answer."""
-        text, doing = text.translate(CONTROLS), doing.translate(CONTROLS)
+        text, doing = self._named(text).translate(CONTROLS), doing.translate(CONTROLS)
         shown = "\n\n".join(filter(str.strip, (text, doing)))
         if shown:
             await self._announce()
@@ -101,6 +103,7 @@ class ConsoleReply:
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
         """Show the final text, and where its file is; nothing for a blank one (D12)."""
+        outbound = replace(outbound, text=self._named(outbound.text))
         if not outbound.file:
             return await self._end(outbound)
         path = await self._save(outbound.file)
@@ -110,6 +113,9 @@ class ConsoleReply:
         with self._unless_gone():
             await self._surface.tell(f"→ {path}".translate(CONTROLS))
         return parts
+
+    def _named(self, text: str) -> str:
+        return f"{self._speaker}:\n{text}" if self._speaker and text.strip() else text
 
     async def _save(self, file: OutFile) -> Path | None:
         """Where a file has been put; `None` where none can be."""

@@ -11,6 +11,8 @@ from bot.prompt.build import NoRoom
 from bot.prompt.usage import PARTS
 from bot.turn import Asker, Turn
 
+WITH_WORDS = frozenset((*PARTS, "cast"))
+"""Parts that people know by other words than their names."""
 LEFT_OUT_SHOWN, LORE_SHOWN = 5, 10
 """Items and entries that are named; the rest are counted."""
 
@@ -49,7 +51,7 @@ async def show_context(call: Call, desk: Desk) -> Outbound:
 
 def _part(name: str, call: Call, desk: Desk) -> str:
     """What a part is called; sections of extensions go by their own names."""
-    text = desk.catalogue.text(f"context-part-{name.replace('_', '-')}", call.locale) if name in PARTS else name
+    text = desk.catalogue.text(f"context-part-{name.replace('_', '-')}", call.locale) if name in WITH_WORDS else name
     return inert(text)
 
 

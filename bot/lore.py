@@ -10,19 +10,12 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
+from typing import TYPE_CHECKING
 
 from bot.personas.library import Persona
-from bot.personas.lorebook import (
-    CARD_ENTRIES,
-    PLACE_ENTRIES,
-    Activation,
-    LoreIndex,
-    LoreState,
-    ScanContext,
-    read_book,
-    scan,
-)
-from bot.personas.lorebook.index import LoreItem
+from bot.personas.lorebook.activation import Activation, ScanContext
+from bot.personas.lorebook.limits import CARD_ENTRIES, PLACE_ENTRIES
+from bot.personas.lorebook.state import LoreState
 from bot.personas.macros import Where
 from bot.prompt.expansion import expand_lore
 from bot.store import lore, lorebooks
@@ -32,6 +25,10 @@ from bot.store.lorebooks import BookKey, BookKind, BookVersion
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 from bot.turn import Turn
+
+if TYPE_CHECKING:
+    from bot.personas.lorebook import LoreIndex
+    from bot.personas.lorebook.index import LoreItem
 
 CARD, PLACE, MINE = "card", "place", "mine"
 """Names of the books; states of conversations refer to entries by them."""
@@ -75,7 +72,7 @@ class LoreReader:
         if not ready:
             return turn
         talk, before = await self._talk(turn, ready)
-        found = await asyncio.to_thread(scan, _indexes(ready), _said(turn), self._context(turn, talk, before))
+        found = await asyncio.to_thread(_scan, _indexes(ready), _said(turn), self._context(turn, talk, before))
         return replace(turn, lore=found, lore_state=found.state if found.state != before else None)
 
     async def test(self, turn: Turn, text: str) -> Activation:
@@ -83,7 +80,7 @@ class LoreReader:
         ready = await self._books(turn.persona, turn.books)
         talk, before = await self._talk(turn, ready)
         said = [f"{turn.asker.name}: {text}"]
-        return await asyncio.to_thread(scan, _indexes(ready), said, self._context(turn, talk, before))
+        return await asyncio.to_thread(_scan, _indexes(ready), said, self._context(turn, talk, before))
 
     async def indexes(self, persona: Persona | None, kept: Sequence[BookVersion]) -> Mapping[str, LoreIndex]:
         """The book of a persona's card and those that are kept, by their names."""
@@ -170,7 +167,15 @@ def book_key(name: str, place_key: str, person_key: str) -> BookKey:
     return BookKey(BookKind.PLACE, place_key) if name == PLACE else BookKey(BookKind.PERSON, person_key)
 
 
+def _scan(indexes: Sequence[LoreIndex], said: Sequence[str], context: ScanContext) -> Activation:
+    from bot.personas.lorebook import scan  # 2 MB, only where there is a book
+
+    return scan(indexes, said, context)
+
+
 def _make(data: object, name: str, stamp: object, max_entries: int) -> _Ready:
+    from bot.personas.lorebook import LoreIndex, read_book
+
     index = LoreIndex(read_book(data, max_entries=max_entries)[0], name=name)
     return _Ready(stamp, index, any(map(_counts, index.items)))
 

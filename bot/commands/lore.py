@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from bot.chat import CommandSpec, OptionSpec, Outbound, OutFile
 from bot.commands.command import Call, Command, Desk, inert
@@ -10,8 +11,11 @@ from bot.commands.lore_books import ME, OF, name_of_book, name_of_ref, visible_b
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged_text
 from bot.errors import UserError
 from bot.lore import CARD, MINE, PLACE
-from bot.personas.lorebook import Activation, LoreEntry, LoreIndex, Verdict, Why
+from bot.personas.lorebook.activation import Activation, Verdict, Why
 from bot.turn import Asker
+
+if TYPE_CHECKING:
+    from bot.personas.lorebook import LoreEntry, LoreIndex
 
 LISTED_CHARS, LISTED_KEYS = 70, 5
 """Of an entry's text in a list, and of its keys."""
@@ -99,7 +103,9 @@ async def read_lore(call: Call, desk: Desk) -> Outbound:
 def shown(name: str, entry: LoreEntry, call: Call, desk: Desk) -> Outbound:
     """An entry with everything that people change by hand."""
     facts = [f"`{entry.id}` {inert(entry.title)}", name_of_book(name, call, desk), *_marks(entry, call, desk)]
-    lines = [" · ".join(facts), desk.text("lore-keys", call.locale, keys=", ".join(entry.keys))]
+    lines = [" · ".join(facts)]
+    if entry.keys:
+        lines.append(desk.text("lore-keys", call.locale, keys=", ".join(entry.keys)))
     if entry.secondary_keys:
         lines.append(desk.text("lore-more-keys", call.locale, keys=", ".join(entry.secondary_keys)))
     if len(entry.content) <= SHOWN_CHARS:

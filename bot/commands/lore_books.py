@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from bot.chat import OptionKind, OptionSpec
 from bot.commands.command import Call, Desk
@@ -11,9 +12,12 @@ from bot.commands.persona_rights import demand_rights
 from bot.errors import UserError
 from bot.lore import CARD, MINE, PLACE, book_key
 from bot.personas.library import Persona
-from bot.personas.lorebook import PLACE_ENTRIES, LoreIndex
+from bot.personas.lorebook.limits import PLACE_ENTRIES
 from bot.store import lorebooks
 from bot.store.lorebooks import BookKey
+
+if TYPE_CHECKING:
+    from bot.personas.lorebook import LoreIndex
 
 ME = "me"
 """How people call MINE."""

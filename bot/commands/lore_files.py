@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
 from bot.commands.command import Call, Command, Desk, inert
@@ -15,9 +16,12 @@ from bot.lore import CARD, MINE, PLACE
 from bot.personas.card import CardError, CardWarning
 from bot.personas.formats import MAX_FILE_BYTES, read_file
 from bot.personas.formats.json import read_json
-from bot.personas.lorebook import PLACE_ENTRIES, Lorebook, find_book, read_book, write_book, write_book_file
+from bot.personas.lorebook.limits import PLACE_ENTRIES
 from bot.store import lorebooks
 from bot.store.database import Tx
+
+if TYPE_CHECKING:
+    from bot.personas.lorebook import Lorebook
 
 SHOWN_WARNINGS = 10
 """So many can be read."""
@@ -42,6 +46,8 @@ async def import_lore(call: Call, desk: Desk) -> Outbound:
 
 
 def _read(data: bytes) -> tuple[Lorebook, Sequence[CardWarning], tuple[dict[str, object], ...]]:
+    from bot.personas.lorebook import find_book, read_book
+
     is_text = data.lstrip(BOMS_AND_SPACE).startswith((b"{", b"["))
     found = find_book(read_json(data, max_bytes=MAX_FILE_BYTES) if is_text else read_file(data).card.character_book)
     if found is None:
@@ -51,6 +57,8 @@ def _read(data: bytes) -> tuple[Lorebook, Sequence[CardWarning], tuple[dict[str,
 
 
 def _keep(tx: Tx, book: Owned, read: Lorebook, entries: tuple[dict[str, object], ...], replaces: bool) -> None:
+    from bot.personas.lorebook import Lorebook, write_book
+
     is_new = replaces or not lorebooks.size_of(tx, book.key)[0]
     if replaces:
         lorebooks.clear_book(tx, book.key)
@@ -71,6 +79,8 @@ def _listed(warnings: Sequence[CardWarning]) -> str:
 
 async def export_lore(call: Call, desk: Desk) -> Outbound:
     """`/lore export [--for card|place|me]`: a book as a file; without a choice the one that `/lore add` means."""
+    from bot.personas.lorebook import write_book_file
+
     wanted = call.options.get(OF.name)
     name = (await own_book(call, desk)).name if wanted is None else MINE if wanted == ME else wanted
     if not await may_change(name, call, desk):

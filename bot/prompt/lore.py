@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from bot.personas.card import DepthPrompt
-from bot.personas.lorebook import ActiveEntry, LoreRole, Slot
+from bot.personas.lorebook.activation import ActiveEntry
+from bot.personas.lorebook.choices import LoreRole, Slot
 from bot.prompt.expansion import expand_tail
 from bot.turn import Turn
 

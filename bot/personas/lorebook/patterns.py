@@ -58,6 +58,21 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern | None:
         return None
 
 
+def why_refused(pattern: str) -> str:
+    """What is wrong with a pattern that `compile_pattern` does not make ready; blank for one that it does."""
+    import regex
+
+    if len(pattern) > MAX_PATTERN_CHARS:
+        return f"it is longer than {MAX_PATTERN_CHARS:,} characters"
+    if _REFUSED.search(pattern):
+        return "recursion and named lists are refused"
+    try:
+        regex.compile(pattern, regex.VERSION0, cache_pattern=False)
+    except (regex.error, ValueError, RecursionError, OverflowError) as error:
+        return str(error)
+    return ""
+
+
 class Patience:
     """The time that the patterns of one scan have. A pattern that takes too long counts as no match, and is not tried
     again in that scan.

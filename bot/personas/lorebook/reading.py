@@ -15,10 +15,7 @@ from pydantic import TypeAdapter
 
 from bot.personas.fields import MAX_WARNINGS, CardWarning
 from bot.personas.lorebook.entry import Lorebook, LoreEntry
-
-CARD_ENTRIES = 5_000
-PLACE_ENTRIES = 20_000
-"""Entries that are read of a card's book and of a place's own; ours to choose."""
+from bot.personas.lorebook.limits import CARD_ENTRIES
 
 MAX_CONTENT_CHARS = 50_000
 """Of one entry; ours to choose, some twelve thousand tokens."""

@@ -46,6 +46,38 @@ async def test_an_entry_is_written_listed_tested_changed_and_removed(make_app: M
     assert "There is no lore here" in await chat.ask("/lore")
 
 
+async def test_a_constant_entry_without_keys_in_quotes_is_all_text(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    told = await chat.ask("/lore add --constant The sky is green")
+    assert told.endswith("always there\n\nThe sky is green")
+    await chat.say("hello")
+    assert any("The sky is green" in message.text for message in chat.model.requests[-1].messages)
+    assert "Keys: sea, tide\n\nIt is high" in await chat.ask('/lore add -c "sea, tide" It is high')
+
+
+@pytest.mark.parametrize(
+    ("keys", "refusal"),
+    [
+        ('"unclosed', "none closes it"),
+        ('--constant "unclosed', "none closes it"),
+        ("@@depth", "@@depth is no key"),
+        ('"sea, @@depth 4"', "@@depth 4 is no key"),
+        ('"/drag[on/"', "/drag[on/ can't be used: "),
+        ('"sea, /drag(on/i"', "/drag(on/i can't be used: "),
+        ('"/(?R)/"', "recursion"),
+        (f'"/{"x" * 1_001}/"', "longer than 1,000 characters"),
+    ],
+)
+async def test_keys_that_can_never_match_are_refused_with_the_reason(
+    make_app: MakeApp, keys: str, refusal: str
+) -> None:
+    chat = await open_chat(make_app, persona="none")
+    assert refusal in await chat.ask(f"/lore add {keys} The dragon")
+    assert "There is no lore here" in await chat.ask("/lore")
+    await chat.ask("/lore add cat It purrs")
+    assert "Keys: cat" in await chat.ask("/lore read 1")
+
+
 async def test_the_book_of_a_group_is_changed_and_seen_by_those_who_manage_it(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, **MANAGED)
     assert "(This place)" in await chat.ask("/lore add tide The tide is high", channel=GROUP)

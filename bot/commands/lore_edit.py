@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 
-from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, opens_quote
 from bot.commands.command import Call, Command, Desk
 from bot.commands.lore import shown
 from bot.commands.lore_books import FOR, Owned, name_of_book, own_book
+from bot.commands.lore_keys import are_set_apart, read_keys
 from bot.errors import UserError
 from bot.personas.lorebook import Lorebook, LoreEntry, read_book, write_book
 from bot.store import lorebooks
 from bot.store.database import Tx
 
-_PATTERN = re.compile(r"/.+/[a-z]*", re.DOTALL)
-"""A key like this may have commas in it."""
-
 ON, OFF = "on", "off"
 
 
 async def add(call: Call, desk: Desk) -> Outbound:
-    """`/lore add KEYS TEXT [--for place|me] [--constant]`: an entry that joins in when one of its keys is mentioned."""
+    """`/lore add KEYS TEXT [--for place|me] [--constant]`: an entry that joins in when one of its keys is mentioned. A
+    constant one needs none: without keys in quotes, all that is typed is its text.
+    """
     book = await own_book(call, desk)
-    entry = LoreEntry(
-        id=0,
-        keys=_keys(call.options["keys"]),
-        content=call.options["text"],
-        constant=CONSTANT.name in call.options,
-    )
+    keys, text = call.options["keys"], call.options["text"]
+    is_constant = CONSTANT.name in call.options
+    if is_constant and not are_set_apart(call) and not opens_quote(keys):
+        entry = LoreEntry(id=0, keys=(), content=f"{keys} {text}", constant=True)
+    else:
+        entry = LoreEntry(id=0, keys=read_keys(keys), content=text, constant=is_constant)
     number = await desk.db.run(_add, book, entry)
     return _changed("lore-added", book, replace(entry, id=number), call, desk)
 
@@ -50,7 +49,7 @@ def _edit(tx: Tx, book: Owned, call: Call) -> LoreEntry:
     changed = replace(
         entry,
         content=call.options.get("text", entry.content),
-        keys=_keys(call.options["keys"]) if "keys" in call.options else entry.keys,
+        keys=read_keys(call.options["keys"]) if "keys" in call.options else entry.keys,
         constant=_is_on(call, "constant", entry.constant),
         enabled=_is_on(call, "enabled", entry.enabled),
     )
@@ -99,12 +98,6 @@ def entry_mapping(entry: LoreEntry) -> dict[str, object]:
     """An entry as a file of ours has it."""
     (mapping,) = write_book(Lorebook(entries=(entry,)))["entries"]
     return dict(mapping)
-
-
-def _keys(typed: str) -> tuple[str, ...]:
-    if _PATTERN.fullmatch(typed.strip()):
-        return (typed.strip(),)
-    return tuple(filter(None, map(str.strip, re.split("[,，、]", typed))))
 
 
 def _is_on(call: Call, option: str, before: bool) -> bool:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.chat import Author, ChannelRef, Inbound, speaks_to_us
-from bot.settings import AccessSettings, Activation, BotsSettings, PlaceSettings
+from bot.settings import TERMINAL, AccessSettings, Activation, BotsSettings, PlaceSettings
 
 _BETWEEN_NAMES = r"(?:\s*(?:,\s*and\b|[,&+、和与跟])\s*|\s+and\s+)"
 """What stands between the names of several who are spoken to together."""
@@ -63,8 +63,8 @@ class AccessPolicy:
         return is_allowed and key not in self.access.deny_users
 
     def is_operator(self, author: Author) -> bool:
-        """Whether this person may change everything everywhere."""
-        return author.key in self.access.admins
+        """Whether this person may change everything everywhere: an admin, or whoever is at our terminal."""
+        return author.platform == TERMINAL or author.key in self.access.admins
 
 
 def _channel_keys(channel: ChannelRef) -> Iterable[str]:

@@ -58,3 +58,7 @@ class Interviews:
     def end(self, session_key: str, author_key: str) -> None:
         """Ask nothing more."""
         self._open.pop((session_key, author_key), None)
+
+    def end_all(self, session_key: str) -> None:
+        """Ask nobody in a session anything more."""
+        self._open = {key: asked for key, asked in self._open.items() if key[0] != session_key}

@@ -16,12 +16,14 @@ from bot.chat import (
     Adapter,
     Author,
     ChannelRef,
+    CommandSpec,
     Inbound,
     InboundKind,
     Outbound,
     ReplyStream,
 )
 from bot.commands.command import Call, Desk
+from bot.commands.persona_interview import ANSWER
 from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import UserError
 from bot.gate import AccessPolicy
@@ -139,6 +141,7 @@ class Pipeline:
     async def _run_command(self, heard: Heard, line: CommandLine, inbound: Inbound) -> None:
         """Run a command under the caller's rights and answer it; what the caller did wrong is the answer, too."""
         spec = line.command.spec
+        await self._end_questions(heard, spec, inbound)
         await self.dispatcher.settled(heard.session.id)
         try:
             options = options_of(line, self.desk.names)
@@ -164,6 +167,15 @@ class Pipeline:
             return
         if answer is not None:
             await self._say(inbound, answer)
+
+    async def _end_questions(self, heard: Heard, spec: CommandSpec, inbound: Inbound) -> None:
+        """Whoever uses another command is asked nothing more: their next message answers no question."""
+        asked = (heard.session.channel.session_key, inbound.author.key)
+        if spec.path == ANSWER or (interview := self.desk.interviews.find(*asked)) is None:
+            return
+        self.desk.interviews.end(*asked)
+        if interview.given:
+            await self._tell(inbound, self._text(heard, inbound, "persona-answer-dropped"))
 
     def _request_turn(self, heard: Heard, inbound: Inbound) -> None:
         request = TurnRequest(

@@ -176,11 +176,36 @@ async def test_questions_end_when_all_are_answered_or_by_cancelling(make_app: Ma
     assert (await chat.say("hello"))[-1] == "ok"
 
 
-async def test_commands_go_on_working_while_something_is_asked(make_app: MakeApp) -> None:
+@pytest.mark.parametrize(
+    "line",
+    ["/persona", "/persona edit description X -p mira", "/persona edit nope", "/reset", "/persona use none", "/help"],
+)
+async def test_another_command_ends_the_questions_so_that_what_follows_is_talk(make_app: MakeApp, line: str) -> None:
+    chat = await open_chat(make_app)
+    persona_id = await bring(chat, plain("Mira"))
+    await chat.ask(f"/persona edit -p {persona_id}")
+    await chat.ask(line.replace("mira", persona_id))
+    assert (await chat.say("hello"))[-1] == "ok"
+    assert "hello" in str(chat.last_prompt)
+    assert "hello" not in str(card_of(chat, persona_id))
+
+
+async def test_who_loses_answers_by_another_command_is_told(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     await chat.ask(f"/persona edit -p {await bring(chat, plain('Mira'))}")
-    assert "Personas" in await chat.ask("/persona")
-    assert "nickname (2 of 10)" in (await chat.say("Mirabel"))[0]
+    await chat.say("Mirabel")
+    told = await chat.ask("/persona")
+    assert told.startswith("The open questions have ended; what you answered is not saved.")
+    assert "Personas" in told
+    assert "questions" not in await chat.ask("/persona")
+
+
+@pytest.mark.parametrize("line", ["/reset", "/persona use none"])
+async def test_a_switch_or_a_reset_by_anybody_ends_everybodys_questions(make_app: MakeApp, line: str) -> None:
+    chat = await open_chat(make_app, adapter=FakeAdapter(managers=["alice", "bob"]))
+    await chat.ask(f"/persona edit -p {await bring(chat, plain('Mira'), channel=GROUP)}", channel=GROUP)
+    await chat.ask(line, channel=GROUP, author=BOB)
+    assert (await chat.say("hello", channel=GROUP))[-1] == "ok"
 
 
 async def test_T18_in_a_group_only_a_reply_of_who_was_asked_is_an_answer(make_app: MakeApp) -> None:

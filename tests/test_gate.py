@@ -217,6 +217,14 @@ def test_X03_rights_go_by_the_platforms_id_and_by_no_name() -> None:
     assert not policy.is_operator(Author(platform="other", id="owner", name="owner"))
 
 
+def test_who_sits_at_the_terminal_runs_the_bot() -> None:
+    policy = AccessPolicy(access=AccessSettings.model_validate({"admins": "fake:owner", "allow_users": "fake:owner"}))
+    somebody = Author(platform="terminal", id="somebody", name="somebody")
+    assert policy.is_operator(somebody)
+    assert policy.admits(somebody, make_channel())
+    assert not policy.is_operator(author("terminal", name="terminal"))
+
+
 async def test_X03_a_text_that_claims_a_right_gives_none(make_app: MakeApp) -> None:
     model = ScriptedModel()
     app = await make_app(model=model, persona="none", access={"allow_users": "fake:owner"})

@@ -28,6 +28,7 @@ async def reset(call: Call, desk: Desk) -> None:
     """`/reset`: each persona's next conversation; the old one is kept, with what a running turn has shown."""
     conversation_id = await desk.db.run(_open_next, call, desk)
     desk.dispatcher.interrupt(call.session.id, Interruption.RESET)
+    desk.interviews.end_all(call.session.channel.session_key)
     await call.answer(desk.say("reset-done", call))
     persona = desk.library.get(call.persona_id)
     user = call.inbound.author.name

@@ -62,6 +62,7 @@ async def use_persona(call: Call, desk: Desk) -> None:
     persona = find_persona(desk.shelf(call), call.options["persona"])
     chosen = Changes(set={"persona": persona.id if persona else NO_PERSONA})
     now = await changes.make(chosen, Reach.HERE, call, desk)
+    desk.interviews.end_all(call.session.channel.session_key)
     if persona is None:
         await call.answer(desk.say("persona-nobody", call))
         return

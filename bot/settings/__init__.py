@@ -8,7 +8,7 @@ from bot.settings.budget import LEAST_MEMORY_TOKENS, MIN_BUDGET_TOKENS, memory_c
 from bot.settings.mcp import McpSettings
 from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
 from bot.settings.place import Activation, PlaceKey, PlaceSettings, place_keys
-from bot.settings.platforms import PLATFORMS, DiscordSettings, TelegramSettings, WebhookSettings
+from bot.settings.platforms import PLATFORMS, TERMINAL, DiscordSettings, TelegramSettings, WebhookSettings
 from bot.settings.pruning import ContextPruning
 from bot.settings.summary import Summary, Trigger
 from bot.settings.whole import Settings
@@ -18,6 +18,7 @@ __all__ = [
     "LEAST_MEMORY_TOKENS",
     "MIN_BUDGET_TOKENS",
     "PLATFORMS",
+    "TERMINAL",
     "AccessSettings",
     "Activation",
     "BotsSettings",

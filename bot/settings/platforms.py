@@ -8,7 +8,8 @@ from pydantic import Field, SecretStr
 
 from bot.settings.kinds import Group
 
-PLATFORMS = ("discord", "telegram", "terminal")
+TERMINAL = "terminal"
+PLATFORMS = ("discord", "telegram", TERMINAL)
 """The words that keys of people and places begin with, and that profiles are for."""
 
 

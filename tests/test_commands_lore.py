@@ -160,6 +160,16 @@ async def test_the_book_of_a_card_can_be_brought_and_a_file_without_one_is_refus
     assert "Attach the file" in await chat.ask("/lore import")
 
 
+@pytest.mark.parametrize("command", ["/lore import", "/persona import"])
+async def test_keys_that_can_never_match_are_told_when_a_book_comes(make_app: MakeApp, command: str) -> None:
+    chat = await open_chat(make_app, persona="none")
+    book = {"entries": [entry("/drag[on/", name="Dragon"), entry("cat", name="Cat")]}
+    card = PersonaCard.model_validate({"name": "Mira", "description": "x", "character_book": book})
+    told = await chat.ask(command, attachments=upload(write_png(card, None), "mira.png"))
+    assert "Dragon: “/drag[on/” can be no key" in told
+    assert "Cat" not in told
+
+
 async def test_nobody_fills_the_disk_with_lore(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="none")
     many = as_file(*(entry(f"k{number}") for number in range(201)))

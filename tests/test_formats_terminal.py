@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 from bot.cli.persona import app
 from bot.personas.formats import MAX_FILE_BYTES
 from tests.cards import PLAIN_PNG, apng, as_base64, as_json, asset, charx, picture, png, text, v2, v3
+from tests.lore import entry
 
 OOBABOOGA = b"name: Luna\ncontext: A clockmaker.\n"
 FILES = {
@@ -48,6 +49,15 @@ def test_what_came_along_and_what_was_mended_is_told(tmp_path: Path) -> None:
     assert f"picture: {len(PLAIN_PNG)} bytes, other files: x/1.json" in told
     assert "alternate_greetings: should be a list" in told
     assert "“joy.png” did not come along" in told
+
+
+def test_keys_of_a_lorebook_that_never_match_are_told(tmp_path: Path) -> None:
+    book = {"entries": [entry("/drag[on/", name="Dragon"), entry("cat", name="Cat")], "extensions": {}}
+    (tmp_path / "luna.json").write_bytes(as_json(v3(character_book=book)))
+    code, told = run("validate", str(tmp_path / "luna.json"))
+    assert code == 0
+    assert "Dragon: “/drag[on/” can be no key" in told
+    assert "Cat" not in told
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,10 @@ def _check(path: Path) -> list[Finding]:
 
 def _check_folder(folder: Path) -> list[Finding]:
     persona, findings = load_persona(folder.resolve())
-    return [*findings, _usable(str(folder), persona.name)] if persona else findings
+    if persona is None:
+        return findings
+    subject = str(persona.source_path or folder)
+    return [*findings, *_useless_keys(subject, persona.card), _usable(str(folder), persona.name)]
 
 
 def _check_file(path: Path) -> list[Finding]:
@@ -136,7 +139,15 @@ def _check_file(path: Path) -> list[Finding]:
         found = load_card(path)
     except CardError as error:
         return [fault(str(path), error)]
-    return [*(warning(str(path), told) for told in found.warnings), _usable(str(path), found.card.spoken_name)]
+    subject = str(path)
+    told = [warning(subject, told) for told in found.warnings]
+    return [*told, *_useless_keys(subject, found.card), _usable(subject, found.card.spoken_name)]
+
+
+def _useless_keys(subject: str, card: PersonaCard) -> list[Finding]:
+    from bot.personas.lorebook.checking import useless_keys  # the engine, only where there is a book to check
+
+    return [warning(subject, told) for told in useless_keys(card.character_book)]
 
 
 def _usable(subject: str, name: str) -> Finding:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, opens_quote
 from bot.commands.command import Call, Command, Desk
@@ -10,9 +11,11 @@ from bot.commands.lore import shown
 from bot.commands.lore_books import FOR, Owned, name_of_book, own_book
 from bot.commands.lore_keys import are_set_apart, read_keys
 from bot.errors import UserError
-from bot.personas.lorebook import Lorebook, LoreEntry, read_book, write_book
 from bot.store import lorebooks
 from bot.store.database import Tx
+
+if TYPE_CHECKING:
+    from bot.personas.lorebook import LoreEntry
 
 ON, OFF = "on", "off"
 
@@ -21,6 +24,8 @@ async def add(call: Call, desk: Desk) -> Outbound:
     """`/lore add KEYS TEXT [--for place|me] [--constant]`: an entry that joins in when one of its keys is mentioned. A
     constant one needs none: without keys in quotes, all that is typed is its text.
     """
+    from bot.personas.lorebook import LoreEntry  # the engine, only where there is a book
+
     book = await own_book(call, desk)
     keys, text = call.options["keys"], call.options["text"]
     is_constant = CONSTANT.name in call.options
@@ -75,6 +80,8 @@ def _remove(tx: Tx, book: Owned, call: Call) -> LoreEntry:
 
 
 def _entry(tx: Tx, book: Owned, call: Call) -> LoreEntry:
+    from bot.personas.lorebook import read_book
+
     number = int(call.options["number"])
     found = lorebooks.read_entry(tx, book.key, number)
     if found is None:
@@ -96,6 +103,8 @@ def demand_room(tx: Tx, book: Owned, entries: tuple[dict[str, object], ...], *, 
 
 def entry_mapping(entry: LoreEntry) -> dict[str, object]:
     """An entry as a file of ours has it."""
+    from bot.personas.lorebook import Lorebook, write_book
+
     (mapping,) = write_book(Lorebook(entries=(entry,)))["entries"]
     return dict(mapping)
 

@@ -46,14 +46,15 @@ async def import_lore(call: Call, desk: Desk) -> Outbound:
 
 
 def _read(data: bytes) -> tuple[Lorebook, Sequence[CardWarning], tuple[dict[str, object], ...]]:
-    from bot.personas.lorebook import find_book, read_book
+    from bot.personas.lorebook import LoreIndex, find_book, read_book
 
     is_text = data.lstrip(BOMS_AND_SPACE).startswith((b"{", b"["))
     found = find_book(read_json(data, max_bytes=MAX_FILE_BYTES) if is_text else read_file(data).card.character_book)
     if found is None:
         raise CardError("There is no lorebook in it.", "Send a lorebook as JSON, or a card that has one.")
     book, warnings = read_book(found, max_entries=PLACE_ENTRIES)
-    return book, warnings, tuple(map(entry_mapping, book.entries))
+    useless = LoreIndex(book, name="").warnings
+    return book, (*warnings, *useless), tuple(map(entry_mapping, book.entries))
 
 
 def _keep(tx: Tx, book: Owned, read: Lorebook, entries: tuple[dict[str, object], ...], replaces: bool) -> None:

@@ -7,7 +7,6 @@ import re
 from bot.chat import cut_words, opens_quote
 from bot.commands.command import Call
 from bot.errors import UserError
-from bot.personas.lorebook.patterns import as_pattern, why_refused
 
 _PATTERN = re.compile(r"/.+/[a-z]*", re.DOTALL)
 """A key like this may have commas in it."""
@@ -29,6 +28,8 @@ def read_keys(typed: str) -> tuple[str, ...]:
 
 
 def _demand_use(key: str) -> None:
+    from bot.personas.lorebook.patterns import as_pattern, why_refused
+
     if key.startswith("@@"):
         raise UserError("lore-key-decorator", key=key)
     shaped = as_pattern(key)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from bot.chat import Attachment, Button, CommandSpec, OptionKind, OptionSpec, Outbound
@@ -60,11 +60,18 @@ async def _fetch(file: Attachment) -> _Brought:
         raise UserError("file-too-large", limit=f"{MAX_FILE_BYTES >> 20} MB")
     data = await file.fetch(MAX_FILE_BYTES)
     try:
-        read = await asyncio.to_thread(read_file, data, fallback_name=PurePath(file.name).stem)
+        read = await asyncio.to_thread(_read, data, PurePath(file.name).stem)
     except CardError as error:
         message_id = "persona-import-picture" if file.media_type.startswith("image/") else "persona-import-refused"
         raise UserError(message_id, file=file.name, problem=error.problem, remedy=error.remedy) from error
     return _Brought(name=file.name, data=data, read=read)
+
+
+def _read(data: bytes, fallback_name: str) -> CardFile:
+    from bot.personas.lorebook.checking import useless_keys  # the engine, only where a card is brought
+
+    read = read_file(data, fallback_name=fallback_name)
+    return replace(read, warnings=(*read.warnings, *useless_keys(read.card.character_book)))
 
 
 def _keep(tx: Tx, brought: _Brought, place_key: str | None, call: Call) -> tuple[Draft, str | None]:

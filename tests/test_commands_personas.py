@@ -86,7 +86,7 @@ async def test_an_imported_persona_is_there_after_a_restart_and_may_be_the_confi
 
 
 async def test_P24_what_a_card_asks_for_takes_effect_only_when_somebody_accepts_it(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app)
+    chat = await open_chat(make_app, access={"tool_groups": ["web"]})
     persona = chat.app.core.library.get(await bring(chat))
     assert persona
     assert not persona.granted
@@ -103,7 +103,7 @@ async def test_P24_what_a_card_asks_for_takes_effect_only_when_somebody_accepts_
 async def test_P24_an_accepted_model_answers_unless_people_chose_another_or_its_server_is_not_there(
     make_app: MakeApp,
 ) -> None:
-    chat = await open_chat(make_app, tool_groups="dice")
+    chat = await open_chat(make_app, tool_groups="dice", access={"tool_groups": "*"})
     for accepted, expected in (("", "test/scripted"), ("--accept", "test/other")):
         await chat.ask(f"/persona import --yes {accepted}", attachments=upload(MIRA))
         await chat.press(button(chat))
@@ -177,7 +177,7 @@ async def test_a_shipped_card_goes_out_to_everybody_and_is_changed_by_nobody(mak
 async def test_what_is_exported_reads_back_as_the_same_card_without_what_was_accepted(
     make_app: MakeApp, form: str
 ) -> None:
-    chat = await open_chat(make_app)
+    chat = await open_chat(make_app, access={"tool_groups": ["web"]})
     await chat.ask("/persona import --yes --accept", attachments=upload(MIRA))
     brought = read_file(json.dumps(MIRA).encode()).card
     await chat.ask(f"/persona export {form} -p mira")

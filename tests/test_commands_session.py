@@ -208,7 +208,7 @@ SAMPLES = {
 async def test_every_key_can_be_set_shown_and_inherited_again(make_app: MakeApp, name: str) -> None:
     key = place_keys()[name]
     value = SAMPLES.get(name) or (key.choices[-1] if key.choices else "7")
-    chat = await open_chat(make_app)
+    chat = await open_chat(make_app, access={"tool_groups": ["web", "files"]})
     assert f"`{name}` = {value}" in await chat.ask(f"/session set {name} {value}")
     await chat.ask("/session set language en")
     assert f"- `{name}`: " in await chat.ask("/session")

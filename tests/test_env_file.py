@@ -94,6 +94,11 @@ def test_lists_are_taken_with_commas_and_as_json(value: str) -> None:
     assert load_settings().access.admins == ("discord:1", "telegram:-2", "terminal:root")
 
 
+def test_groups_of_tools_that_are_left_to_others_have_no_platform() -> None:
+    Path(".env").write_text("ACCESS__TOOL_GROUPS=web, *", encoding="utf-8")
+    assert load_settings().access.tool_groups == ("web", "*")
+
+
 @pytest.mark.parametrize(
     ("platform", "told"),
     [

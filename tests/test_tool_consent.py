@@ -162,7 +162,12 @@ async def test_in_answer_to_a_bot_nobody_is_asked_and_nothing_is_done() -> None:
 
 
 async def test_tools_are_listed_with_their_groups_and_where_that_was_decided(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app, tools=(*TOOLS, Burning().tool), adapter=FakeAdapter(managers=["ada"]))
+    chat = await open_chat(
+        make_app,
+        tools=(*TOOLS, Burning().tool),
+        adapter=FakeAdapter(managers=["ada"]),
+        access={"tool_groups": ["fire"]},
+    )
     (listed,) = await chat.say("/tools", channel=GROUP)
     assert "always on: current_time, roll_dice" in listed
     assert "`fire` is off (default): burn" in listed

@@ -15,6 +15,7 @@ from bot.cast import read_cast
 from bot.chat import ChannelRef, OptionKind, OptionSpec
 from bot.commands.command import Call, Desk
 from bot.commands.keys import demand_sound
+from bot.commands.tool_rights import demand_groups, groups_at
 from bot.errors import UserError
 from bot.overrides import SessionSettings, Source
 from bot.personas.shelf import persona_id_for
@@ -79,6 +80,9 @@ async def make(changes: Changes, reach: Reach, call: Call, desk: Desk) -> InForc
     if reach is Reach.PLACE and not is_open and not await desk.may_manage(call, whole_place=True):
         # Who manages one channel of a guild does not decide for all of them.
         raise UserError("command-needs-rights")
+    if groups := changes.set.get("tool_groups"):
+        on = groups_at(source_of(reach, call.inbound.channel), call.settings, desk)
+        demand_groups(groups, call, desk, already=on)
     return await desk.db.run(_make, changes, reach, call, desk)
 
 

@@ -11,6 +11,7 @@ from bot.chat import Attachment, Button, CommandSpec, OptionKind, OptionSpec, Ou
 from bot.commands.clearing import YES
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.persona_rights import demand_rights
+from bot.commands.tool_rights import demand_groups
 from bot.errors import UserError
 from bot.personas.card import CardError, PersonaCard
 from bot.personas.formats import MAX_FILE_BYTES, CardFile, read_file
@@ -169,6 +170,7 @@ async def _say_yes(call: Call, desk: Desk) -> Outbound:
 
 async def _let_in(draft: Draft, call: Call, desk: Desk) -> Outbound:
     accepted = proposals_of(draft.card) if "accept" in call.options else NO_PROPOSALS
+    demand_groups(accepted.tool_groups, call, desk)
     author = call.inbound.author.key
     if not await desk.db.run(personas.confirm, draft.id, accepted, by=author, now=call.now):
         raise UserError("persona-import-nothing")

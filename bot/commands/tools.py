@@ -8,10 +8,10 @@ from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, reach_of, source_of
 from bot.commands.command import Call, Command, Desk
+from bot.commands.tool_rights import groups_at
 from bot.errors import UserError
 from bot.llm.quirks import Quirk
 from bot.opening import model_in_force
-from bot.overrides import Source
 from bot.spelling import near_names
 from bot.tools import Tool
 from bot.tools.tool import ALL_GROUPS
@@ -45,7 +45,7 @@ def _names(tools: Iterable[Tool]) -> str:
 async def switch_on(call: Call, desk: Desk) -> Outbound:
     """`/tools on GROUP`."""
     group = _demand_group(call, desk)
-    before = _groups_at(call, desk)
+    before = _groups_before(call, desk)
     groups = (ALL_GROUPS,) if group == ALL_GROUPS else tuple(dict.fromkeys((*before, group)))
     return await _switch(groups, group, "tools-on", call, desk)
 
@@ -53,7 +53,7 @@ async def switch_on(call: Call, desk: Desk) -> Outbound:
 async def switch_off(call: Call, desk: Desk) -> Outbound:
     """`/tools off GROUP`: where all are on, all but that one stay on."""
     group = _demand_group(call, desk)
-    before = _groups_at(call, desk)
+    before = _groups_before(call, desk)
     named = desk.toolbox.groups() if ALL_GROUPS in before else before
     groups = () if group == ALL_GROUPS else tuple(one for one in named if one != group)
     return await _switch(groups, group, "tools-off", call, desk)
@@ -70,13 +70,8 @@ async def _switch(groups: tuple[str, ...], group: str, told: str, call: Call, de
     return Outbound(text=text)
 
 
-def _groups_at(call: Call, desk: Desk) -> tuple[str, ...]:
-    """The groups that are on as far as a change reaches, whatever was changed nearer."""
-    own = [*Source].index(source_of(reach_of(call), call.inbound.channel))
-    links = call.settings.chain.get("tool_groups", ())
-    given = (value for source, value in links if [*Source].index(source) >= own)
-    found: tuple[str, ...] = next(given, desk.resolver.default("tool_groups"))
-    return found
+def _groups_before(call: Call, desk: Desk) -> tuple[str, ...]:
+    return groups_at(source_of(reach_of(call), call.inbound.channel), call.settings, desk)
 
 
 def _demand_group(call: Call, desk: Desk) -> str:

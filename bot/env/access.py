@@ -11,7 +11,7 @@ from bot.settings import PLATFORMS, Settings
 def access_problems(settings: Settings) -> Iterator[str]:
     """One sentence for each list with an entry that could never fit anybody."""
     for name, entries in settings.access:
-        if isinstance(entries, tuple) and (problems := [*_entry_problems(entries)]):
+        if name != "tool_groups" and isinstance(entries, tuple) and (problems := [*_entry_problems(entries)]):
             how = "Write platform:id, several with commas between or as a JSON list"
             yield f"ACCESS__{name.upper()} {'; '.join(problems)}. {how}"
 

@@ -21,6 +21,9 @@ class AccessSettings(Group):
     allow_places: NameList = Field((), description="discord:guild id, telegram:chat id (groups have a minus)")
     deny_places: NameList = ()
     admins: NameList = Field((), description="users who may change everything everywhere")
+    tool_groups: NameList = Field(
+        (), description="tool groups that others than admins may switch on, for a place or their own chat; * = all"
+    )
     open_commands: bool = Field(
         False, description="everybody may use what else needs rights in groups: persona, model, settings, reset, memory"
     )

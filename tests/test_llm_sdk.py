@@ -9,8 +9,9 @@ PROGRAM = """
 import sys
 import bot.llm.connection
 import openai
+from bot.llm.sdk import UNUSED
 from openai.types.chat import ChatCompletionChunk
-unused = {name: module for name, module in sys.modules.items() if name.startswith("openai.types.responses")}
+unused = {name: module for name, module in sys.modules.items() if name.startswith(UNUSED)}
 loaded = [name for name, module in unused.items() if "__file__" in vars(module)]
 assert loaded == [], loaded
 assert not any(type(finder).__module__ == "bot.llm.sdk" for finder in sys.meta_path)

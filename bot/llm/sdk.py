@@ -1,4 +1,4 @@
-"""Keeps types of an API that we never call out of the process while the SDK is imported: half of its modules, 6 MB.
+"""Keeps types of APIs that we never call out of the process while the SDK is imported: most of its modules, 8 MB.
 
 The SDK loads them for its own annotations only. Knows no client.
 """
@@ -13,8 +13,11 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
-UNUSED = "openai.types.responses"
-"""The Responses API. We speak chat completions, which every server has."""
+UNUSED = tuple(
+    f"openai.types.{family}"
+    for family in ("responses", "eval", "grader", "image", "skill", "static_file", "upload", "vector_store", "video")
+)
+"""How the names of modules begin: the Responses API, and others beside chat completions, which every server has."""
 
 
 @contextmanager
@@ -32,9 +35,9 @@ class _Blank(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if name != UNUSED and not name.startswith(f"{UNUSED}."):
+        if not name.startswith(UNUSED):
             return None
-        return importlib.machinery.ModuleSpec(name, self, is_package=name == UNUSED)
+        return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
         module.__dict__["__getattr__"] = _anything

@@ -133,7 +133,11 @@ async def test_another_model_can_be_named_and_only_that_one_is_forgotten(
         ({}, False, "Only people who manage this channel can change that."),
         ({}, True, "Forgotten about **test/scripted**"),
         ({"open_commands": True}, False, "Forgotten about **test/scripted**"),
-        ({"admins": ("fake:bob",)}, True, "Only whoever runs me can do that: it counts for every place at once. `ACCESS__ADMINS` in"),
+        (
+            {"admins": ("fake:bob",)},
+            True,
+            "Only whoever runs me can do that: it counts for every place at once. `ACCESS__ADMINS` in",
+        ),
         ({"admins": ("fake:alice",)}, False, "Forgotten about **test/scripted**"),
     ],
 )

@@ -6,7 +6,7 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +21,7 @@ from bot.llm.connection import CONNECT_SECONDS, FAULTS, Connection, read_fault, 
 from bot.llm.model import Attempt, Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
 from bot.llm.quirks import Quirk, Quirks, guess_for, quirk_for
 from bot.llm.refusals import Refusal, error_for
+from bot.llm.verdicts import read_verdicts
 from bot.llm.wire import ThinkingStyle, chat_body
 
 log = structlog.get_logger(__name__)
@@ -160,6 +161,22 @@ class OpenAIModel:
         return tuple(
             str(entry["id"]) for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict)
         )
+
+    async def moderate(self, model: str, texts: Sequence[str], *, seconds: float) -> tuple[bool, ...]:
+        """Which of some texts `provider/model` refuses, within `seconds`. It is asked once.
+
+        Raises:
+            ModelError: it gives no verdicts.
+        """
+        provider, _, name = model.partition("/")
+        given = self._providers[provider]
+        try:
+            async with asyncio.timeout(seconds):
+                answer = await self._connection(given).moderate({"model": name, "input": list(texts)})
+            return read_verdicts(answer, len(texts))
+        except FAULTS as error:
+            refusal = read_fault(error, address=given.base_url, limits=f"{seconds:g} s")
+            raise error_for(refusal, model, secret=given.api_key.get_secret_value()) from error
 
     def learned(self, model: str) -> frozenset[Quirk]:
         """What the server of `provider/model` refused, or its answers showed; nothing where no such server is."""

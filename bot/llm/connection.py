@@ -63,6 +63,10 @@ class Connection:
             "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=EventStream
         )
 
+    async def moderate(self, body: Mapping[str, Any]) -> object:
+        """Verdicts on texts."""
+        return await self._client.post("/moderations", body=body, cast_to=object)
+
     async def list_models(self) -> object:
         """What the endpoint says it offers."""
         return await self._client.get("/models", cast_to=object)

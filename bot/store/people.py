@@ -1,4 +1,6 @@
-"""People: whether they want privacy, and what each is called in a session's lines. Knows them by their keys alone."""
+"""People: whether they want privacy, where they live, and what each is called in a session's lines. Knows them by their
+keys alone.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +8,14 @@ import itertools
 import unicodedata
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import bindparam, delete, insert, select, update
+from sqlalchemy.dialects import sqlite
 
 from bot.store.database import Tx
-from bot.store.tables import messages, model_calls, namings, overrides, people
+from bot.store.people_tables import namings, people
+from bot.store.tables import messages, model_calls, overrides
 
 _LINE_MARKS = str.maketrans({":": " ", "：": " ", "[": "(", "]": ")"})
 """What means something in a prompt's lines: who speaks, and a note of the chat's (X03)."""
@@ -20,6 +25,7 @@ _PRIVATE_SINCE = select(people.c.private_since).where(people.c.key == bindparam(
 _PRIVATE = select(people.c.key).where(
     people.c.key.in_(bindparam("keys", expanding=True)), people.c.private_since.is_not(None)
 )
+_ZONE = select(people.c.zone).where(people.c.key == bindparam("key"))
 _HOLDER = select(namings.c.author_key).where(
     namings.c.session_id == bindparam("session_id"), namings.c.name == bindparam("name")
 )
@@ -34,9 +40,23 @@ def set_privacy(tx: Tx, author_key: str, since: datetime | None) -> bool:
     """Let somebody have privacy from now on, or no longer (`None`); false when it was so already."""
     if wants_privacy(tx, author_key) == (since is not None):
         return False
-    tx.execute(delete(people).where(people.c.key == author_key))
-    tx.execute(insert(people).values(key=author_key, private_since=since))
+    _choose(tx, author_key, {"private_since": since})
     return True
+
+
+def _choose(tx: Tx, key: str, chosen: dict[str, Any]) -> None:
+    put = sqlite.insert(people).values(key=key, **chosen)
+    tx.execute(put.on_conflict_do_update(index_elements=["key"], set_=chosen))
+
+
+def zone_of(tx: Tx, key: str) -> str | None:
+    """The time zone that somebody lives in, by its IANA name; `None` where they have told none."""
+    return tx.execute(_ZONE, {"key": key}).scalar()
+
+
+def set_zone(tx: Tx, key: str, zone: str | None) -> None:
+    """Let somebody live in a time zone, or in that of each chat (`None`)."""
+    _choose(tx, key, {"zone": zone})
 
 
 def private_among(tx: Tx, keys: Iterable[str]) -> frozenset[str]:

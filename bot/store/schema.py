@@ -18,6 +18,7 @@ import bot.store.lore_tables
 import bot.store.memory_tables
 import bot.store.metadata
 import bot.store.moods
+import bot.store.people_tables
 import bot.store.persona_tables
 import bot.store.reminder_tables
 import bot.store.rounds
@@ -27,7 +28,7 @@ from bot.store.database import DatabaseUnusable, database_file, open_engine
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0012"
+HEAD = "0013"
 """The newest revision in `migrations/versions`; a test holds the two equal, so that a start need not load Alembic."""
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"

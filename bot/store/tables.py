@@ -197,6 +197,8 @@ class Message(SQLModel, table=True):
     is_private: bool = Field(default=False, sa_column=Column(Boolean, nullable=False, server_default="0"))
     """Whether its author wanted privacy: its words are kept until they are answered, and only for that answer."""
     answered_by: int | None = None
+    told_key: str | None = None
+    """To whom it was said unasked: of reminders and of follow-ups that the bot came back to."""
     reply_to: str | None = None
     quote: str = Field(default="", sa_column=Column(Text, nullable=False, server_default=""))
     state: str | None = None
@@ -291,27 +293,6 @@ class LearnedQuirkRow(SQLModel, table=True):
     learned_at: datetime = _time(nullable=False)
 
 
-class Person(SQLModel, table=True):
-    """What somebody chose for themselves, everywhere on a platform."""
-
-    __tablename__: ClassVar[str] = "person"
-
-    key: str = Field(primary_key=True)
-    private_since: datetime | None = _time()
-    """Since when their messages are not kept; null = they are."""
-
-
-class Naming(SQLModel, table=True):
-    """What a person is called in the lines of a session: two people of one name must not become one there."""
-
-    __tablename__: ClassVar[str] = "naming"
-
-    session_id: int = Field(sa_column=Column(Integer, ForeignKey("chat_session.id"), primary_key=True))
-    name: str = Field(primary_key=True)
-    """In one case and one width, so that names which look alike count as one."""
-    author_key: str
-
-
 class Introduction(SQLModel, table=True):
     """A place where the bot has told what it is and does."""
 
@@ -344,7 +325,5 @@ images = core(StoredImage)
 overrides = core(Override)
 model_calls = core(ModelCall)
 learned_quirks = core(LearnedQuirkRow)
-people = core(Person)
-namings = core(Naming)
 introductions = core(Introduction)
 remembered = core(Remembered)

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from bot.app import App
 from bot.llm.model import Attempt, Completion, ContextTooLong, Finish, ModelUnreachable, ToolCall, Usage
-from bot.store.tables import model_calls
+from bot.store.ledger_tables import model_calls
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_inbound
 from tests.conftest import MakeApp
 from tests.emulators.openai import Say, errors

@@ -19,7 +19,7 @@ from bot.store.compactions import Outcome, Reason
 from bot.store.database import Database
 from bot.store.memory_tables import compactions, memory_items
 from bot.store.people import set_privacy
-from bot.store.tables import model_calls
+from bot.store.ledger_tables import model_calls
 from bot.testing import NOW, Reply, ScriptedModel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import (

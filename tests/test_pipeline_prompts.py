@@ -11,7 +11,8 @@ from structlog.testing import capture_logs
 from bot.app import App
 from bot.chat import Attachment, AttachmentKind
 from bot.llm.model import Finish, ModelRequest, ModelUnreachable, Role, ToolCall, Usage
-from bot.store.tables import messages, model_calls
+from bot.store.ledger_tables import model_calls
+from bot.store.tables import messages
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
 

@@ -20,7 +20,8 @@ from bot.personas.library import Persona
 from bot.prompt.build import PromptBuilder
 from bot.prompt.sections import SECTIONS
 from bot.prompt.usage import PrefixBreak
-from bot.store.tables import MessageKind, model_calls
+from bot.store.ledger_tables import model_calls
+from bot.store.tables import MessageKind
 from bot.testing import Reply, ScriptedModel, make_row, make_turn
 from bot.turn import Turn
 from tests.conftest import MakeApp

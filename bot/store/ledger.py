@@ -12,7 +12,8 @@ from bot.llm.model import Usage
 from bot.llm.quirks import LearnedQuirk, Quirk
 from bot.prompt.usage import PromptUsage
 from bot.store.database import Tx
-from bot.store.tables import learned_quirks, model_calls, remembered
+from bot.store.ledger_tables import model_calls
+from bot.store.tables import learned_quirks, remembered
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

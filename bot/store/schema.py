@@ -14,6 +14,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlmodel import SQLModel
 
 import bot.store.cast_tables
+import bot.store.ledger_tables
 import bot.store.lore_tables
 import bot.store.memory_tables
 import bot.store.metadata

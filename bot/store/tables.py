@@ -253,32 +253,6 @@ class Override(SQLModel, table=True):
     set_at: datetime = _time(nullable=False)
 
 
-class ModelCall(SQLModel, table=True):
-    """One call to a model: what for, how many tokens, how long, how it ended."""
-
-    __tablename__: ClassVar[str] = "model_call"
-
-    id: int | None = Field(default=None, primary_key=True)
-    purpose: str
-    session_id: int | None = Field(default=None, index=True)
-    conversation_id: int | None = None
-    persona_id: str | None = None
-    author_key: str | None = None
-    model: str
-    input_tokens: int | None = None
-    cached_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    estimated_tokens: int = 0
-    prompt_usage: str | None = Field(default=None, sa_column=Column(Text))  # JSON: what it filled, part by part
-    prefix_break: str | None = None
-    """Why it did not begin with its predecessor."""
-    first_token_ms: int = 0
-    total_ms: int = 0
-    outcome: str
-    at: datetime = _time(nullable=False)
-
-
 class LearnedQuirkRow(SQLModel, table=True):
     """What an endpoint refused, learned once."""
 
@@ -323,7 +297,6 @@ messages = core(Message)
 sent_parts = core(SentPart)
 images = core(StoredImage)
 overrides = core(Override)
-model_calls = core(ModelCall)
 learned_quirks = core(LearnedQuirkRow)
 introductions = core(Introduction)
 remembered = core(Remembered)

@@ -1,0 +1,70 @@
+"""The tables of what models were asked and what that costs: the ledger, and the counters of limits."""
+
+from __future__ import annotations
+
+from sqlalchemy import BigInteger, Column, Index, Integer, String, Table, Text
+from sqlmodel import SQLModel
+
+from bot.store.tables import UtcDateTime
+
+model_calls = Table(
+    # One call to a model: what for, how many tokens, how long, how it ended, and what it cost.
+    "model_call",
+    SQLModel.metadata,
+    Column("id", Integer, primary_key=True),
+    Column("purpose", String, nullable=False),
+    Column("session_id", Integer, index=True),
+    Column("conversation_id", Integer),
+    Column("persona_id", String),
+    Column("author_key", String),  # who had asked; nobody once that person is forgotten
+    Column("model", String, nullable=False),
+    Column("input_tokens", Integer),
+    Column("cached_tokens", Integer),
+    Column("output_tokens", Integer),
+    Column("reasoning_tokens", Integer),
+    Column("cost", BigInteger),  # in billionths of `currency`; null = nobody knows the price
+    Column("currency", String),  # null where it costs nothing
+    Column("estimated_tokens", Integer, nullable=False),
+    Column("prompt_usage", Text),  # JSON: what it filled, part by part
+    Column("prefix_break", String),  # why it did not begin with its predecessor
+    Column("first_token_ms", Integer, nullable=False),
+    Column("total_ms", Integer, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("at", UtcDateTime, nullable=False),
+    Index("ix_model_call_at", "at"),
+    Index("ix_model_call_author", "author_key", "at"),
+)
+
+budgets = Table(
+    # What was spent of a limit in a day or a month: tokens, or billionths of a currency.
+    "budget",
+    SQLModel.metadata,
+    Column("scope", String, primary_key=True),
+    Column("scope_key", String, primary_key=True),
+    Column("period", String, primary_key=True),
+    Column("unit", String, primary_key=True),
+    Column("spent", BigInteger, nullable=False),
+)
+
+reservations = Table(
+    # What calls under way may come to spend. One whose process died counts until it expires.
+    "reservation",
+    SQLModel.metadata,
+    Column("id", Integer, primary_key=True),
+    Column("author_key", String),
+    Column("place_key", String, nullable=False),
+    Column("tokens", Integer, nullable=False),
+    Column("cost", BigInteger, nullable=False),
+    Column("currency", String),
+    Column("expires_at", UtcDateTime, nullable=False),
+)
+
+quota_notices = Table(
+    # That a person or a place was told of a limit in a day or a month: nobody is told twice (X10).
+    "quota_notice",
+    SQLModel.metadata,
+    Column("listener", String, primary_key=True),
+    Column("limit", String, primary_key=True),
+    Column("period", String, primary_key=True),
+    Column("kind", String, primary_key=True),
+)

@@ -14,8 +14,9 @@ from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.dialects import sqlite
 
 from bot.store.database import Tx
+from bot.store.ledger_tables import model_calls
 from bot.store.people_tables import namings, people
-from bot.store.tables import messages, model_calls, overrides
+from bot.store.tables import messages, overrides
 
 _LINE_MARKS = str.maketrans({":": " ", "：": " ", "[": "(", "]": ")"})
 """What means something in a prompt's lines: who speaks, and a note of the chat's (X03)."""

@@ -12,6 +12,7 @@ from bot.chat import ChannelRef, Visibility
 from bot.overrides import Source, StoredOverride
 from bot.store.database import Tx
 from bot.store.introductions import move_introduction
+from bot.store.ledger_tables import model_calls
 from bot.store.lorebooks import move_books
 from bot.store.memory_moves import move_memories, move_subject
 from bot.store.metadata import move_about, move_kept
@@ -19,7 +20,7 @@ from bot.store.people import move_identity
 from bot.store.people_tables import namings
 from bot.store.personas import move_cards
 from bot.store.reminder_tables import move_author, move_reminders
-from bot.store.tables import Scope, conversations, messages, model_calls, overrides, sessions
+from bot.store.tables import Scope, conversations, messages, overrides, sessions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,14 +15,14 @@ def call_records(turn: Turn, answer: Answer) -> Iterator[CallRecord]:
     """One record for each request, also for those in vain and the one that was interrupted, with what it filled."""
     for call in answer.calls:
         for attempt in call.attempts:
-            yield _record(turn, attempt.outcome, attempt, call.usage)
-        yield _record(turn, call.outcome, call.completion, call.usage)
+            yield _record(turn, attempt.model, attempt.outcome, attempt, call.usage)
+        yield _record(turn, call.model, call.outcome, call.completion, call.usage)
 
 
-def _record(turn: Turn, outcome: str, done: Attempt | Completion | None, usage: PromptUsage) -> CallRecord:
+def _record(turn: Turn, model: str, outcome: str, done: Attempt | Completion | None, usage: PromptUsage) -> CallRecord:
     return CallRecord(
         purpose="chat",
-        model=turn.model,
+        model=model or turn.model,
         outcome=outcome,
         session_id=turn.session.id,
         conversation_id=turn.conversation_id,

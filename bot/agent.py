@@ -5,7 +5,7 @@ Knows no platform and no store; what is visible has gone through `bot.llm.stream
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,7 +17,10 @@ from bot.llm.model import (
     Attempt,
     Completion,
     Finish,
+    Handover,
     Model,
+    ModelError,
+    ModelEvent,
     ModelRequest,
     TextDelta,
     ToolSpec,
@@ -57,6 +60,8 @@ class Asked:
     attempts: list[Attempt] = field(default_factory=list)
     completion: Completion | None = None
     outcome: str = INTERRUPTED
+    model: str = ""
+    """Who is asked, where it is another model than the turn's."""
 
     def complete(self, completion: Completion) -> None:
         """Note the answer to it."""
@@ -170,6 +175,7 @@ class Agent:
             max_output_tokens=turn.reserve,
             tools=tools,
             thinking=turn.settings.values.thinking,
+            fallbacks=turn.fallbacks,
         )
         # Text before a tool call stays above the text that comes after it.
         before = f"{answer.text}\n\n" if answer.text else ""
@@ -178,13 +184,10 @@ class Agent:
         others = [name for name in heard if name not in names]
         visible, said, asked = reply_filter(names, others), "", answer.calls[-1]
         async with aclosing(self._model.stream(request)) as events:
-            async for event in events:
+            async for event in _noted(events, asked):
                 match event:
                     case TextDelta(text=text):
                         more = visible.feed(text)
-                    case Attempt():
-                        asked.attempts.append(event)
-                        continue
                     case Completion():
                         asked.complete(event)
                         more = visible.flush()
@@ -209,6 +212,22 @@ class Agent:
         completion = Completion(text=answer.text, finish=Finish.STOP)
         answer.calls[-1].complete(completion)
         return completion
+
+
+async def _noted(events: AsyncGenerator[ModelEvent, None], asked: Asked) -> AsyncIterator[TextDelta | Completion]:
+    """What is said; who was asked, and in vain, is noted on the way."""
+    try:
+        async for event in events:
+            match event:
+                case Attempt():
+                    asked.attempts.append(event)
+                case Handover(model=model):
+                    asked.model = model
+                case said:
+                    yield said
+    except ModelError as error:
+        asked.model = error.model
+        raise
 
 
 async def _show_doing(show: Show, text: str, doing: str) -> None:

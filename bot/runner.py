@@ -13,8 +13,7 @@ from functools import partial
 
 import structlog
 
-from bot.accounting import call_records
-from bot.agent import Agent, Answer
+from bot.agent import Agent
 from bot.apology import own_error_text
 from bot.cascade import follow
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
@@ -35,7 +34,6 @@ from bot.running_rounds import RunningRounds
 from bot.settling import answer_rows, new_reply, store_settled, store_unshown, tool_round
 from bot.store import replies
 from bot.store.database import Database
-from bot.store.ledger import CallRecord
 from bot.store.parts import note_part
 from bot.store.replies import Settled
 from bot.store.tables import MessageKind
@@ -208,7 +206,8 @@ class TurnRunner:
     async def _answer(self, progress: _Progress, stream: ReplyStream) -> Prompt:
         prompt = await self._ask(progress, stream)
         if progress.answer.text.strip():
-            progress.answer.text = await self.hooks.before_reply(progress.turn, progress.answer.text)
+            progress.answer.text = await self.screen.judged(turn, progress.answer.text)
+        progress.is_held = False
         return prompt
 
     async def _ask(self, progress: _Progress, stream: ReplyStream) -> Prompt:
@@ -230,7 +229,8 @@ class TurnRunner:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             progress.is_retry = True
             progress.answer.fail(error.kind)
-            is_lesson = bool(error.given) and not turn.images and not progress.answer.exchanges
+            is_plain = not turn.images and not progress.answer.exchanges
+            is_lesson = bool(error.given) and is_plain and error.model == turn.model
             if error.given and is_lesson:
                 self.tokens.learn(turn.model, progress.answer.calls[-1].counted, error.given)
             budget, factor = _smaller_budget(progress, error), self.tokens.factor(turn.model)
@@ -238,6 +238,8 @@ class TurnRunner:
             last = await self.agent.answer(turn, prompt, progress.answer, show, keep)
             if is_lesson:
                 return prompt  # the next one fits by what was learned, and need not be as short as this
+        if first.completion.model not in ("", model):
+            return
         self.opener.remember(turn, last)
         return prompt
 
@@ -289,7 +291,6 @@ class TurnRunner:
         if progress.turn.asker.is_bot or progress.turn.raises is not None or progress.request.follows is not None:
             await stream.discard()  # nobody waits for it, and in answer to a bot it could keep two talking (D07)
         else:
-            told = own_error_text(progress.turn) or self._text(f"model-{kind}", progress.turn)
             parts = await stream.fail(Outbound(text=told))
         await self._settle(progress, parts, cut=True)
 

@@ -178,6 +178,8 @@ class Turn:
     """Whose face people see, where it is not just the one this platform knows the bot by."""
     peers: tuple[Peer, ...] = ()
     """The other personas that speak here."""
+    fallbacks: tuple[str, ...] = ()
+    """The models that answer where the server of `model` does not, by their full names."""
 
     @property
     def is_group(self) -> bool:

@@ -45,6 +45,7 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk, Quirks
 from bot.locale import Catalogue
+from bot.llm.router import Router
 from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
@@ -204,7 +205,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
         return (local.name,) if local is not None and provider == LOCAL else await client.list_models(provider)
 
     return Models(
-        model=model or client,
+        model=Router(model or client, catalogue.limits),
         servers=client,
         catalogue=catalogue,
         directory=ModelDirectory(tuple(providers), default, list_models),
@@ -314,6 +315,7 @@ def _build_desk(
 
 
 def _build_menu(core: Core, desk: Desk, commands: Sequence[Command]) -> CommandMenu:
+        endpoints=models.model.health,
     return CommandMenu(
         specs=tuple(command.spec for command in commands),
         translate=core.catalogue.text,

@@ -14,7 +14,7 @@ from bot.llm.model_files import MODEL_FILES
 from bot.locale import has_texts, locales_of
 from bot.personas.imported import put_imported
 from bot.personas.library import PersonaLibrary
-from bot.settings import Settings
+from bot.settings import Settings, place_keys
 from bot.store.database import DatabaseUnusable
 
 
@@ -50,7 +50,7 @@ def _model_problems(reading: Reading) -> Iterator[str]:
     if "providers" in reading.unsound:  # which servers there are is not known
         return
     summary = [("SUMMARY__MODEL", settings.summary.model)] if settings.summary.model else []
-    for name, model in (*_given("model", settings), *summary):
+    for name, model in (*_given("model", settings), *_fallbacks(settings), *summary):
         owner = model.partition("/")[0]
         if model and owner not in settings.providers and f"providers__{owner}" in reading.unsound:
             continue  # it is there, and what is wrong with it is told
@@ -73,6 +73,15 @@ def _model_problem(model: str, settings: Settings, *, is_default: bool) -> str |
     if slash and owner in settings.providers:
         return None if name else f"names no model: write {owner}/model, as that server calls it"
     if slash and not is_path and owner != LOCAL:
+def _fallbacks(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Each fallback by the name of the setting that has it."""
+    fallbacks = place_keys()["fallbacks"]
+    yield from (("FALLBACKS", model) for model in settings.fallbacks)
+    for platform, values in settings.profiles.items():
+        given = fallbacks.parse(values.get("fallbacks", ()))
+        yield from ((f"PROFILES__{platform}__FALLBACKS".upper(), model) for model in given)
+
+
         return _unknown_provider(owner, model, settings)
     if not slash and (len(settings.providers) == 1 if is_default else is_remote):
         return None  # a bare name takes that provider

@@ -21,9 +21,9 @@ from bot.hook_calls import HookCalls
 from bot.llm.catalogue import Catalogue as ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.directory import ModelDirectory
-from bot.llm.model import Model
 from bot.llm.prices import Prices
 from bot.llm.quirks import LearnedQuirk
+from bot.llm.router import Router
 from bot.locale import Catalogue
 from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
@@ -82,9 +82,10 @@ class Core:
 class Models:
     """The model, what is known about models, and the quirks learned in earlier runs (filled at the start)."""
 
-    model: Model
+    model: Router
+    """What is asked for answers."""
     servers: OpenAIModel
-    """Asks the configured servers what they offer; the model itself, unless another was passed in."""
+    """Asks the configured servers; what the router asks in the end, unless another model was passed in."""
     catalogue: ModelCatalogue
     directory: ModelDirectory
     tokens: ModelTokens

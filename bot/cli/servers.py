@@ -8,13 +8,14 @@ from bot.chat import Finding, Severity
 from bot.llm.catalogue import SMALL_BY_DEFAULT, Catalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import LocalModel, configured_providers, default_model, model_catalogue
+from bot.llm.directory import ModelDirectory
 from bot.llm.model import Completion, Model, ModelError, ModelMessage, ModelRequest, ModelUnreachable, Role
 from bot.llm.quirks import Quirks
-from bot.settings import Settings
+from bot.settings import Settings, place_keys
 
 
 async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncIterator[Finding]:
-    """Every model server, and the default model by a real question. What it learns of them is kept nowhere."""
+    """Every model server, and each model of the settings by a real question. What it learns is kept nowhere."""
     providers, catalogue = configured_providers(settings, local), model_catalogue(settings, local)
     model = OpenAIModel(providers, Quirks(), catalogue)
     name = default_model(settings, local)
@@ -25,8 +26,20 @@ async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncI
         if answered.severity is not Severity.FAULT:
             for finding in limit_findings(catalogue, name):
                 yield finding
+        for other in other_models(settings, ModelDirectory(tuple(providers), name, model.list_models)):
+            yield await model_finding(model, other)
     finally:
         await model.close()
+
+
+def other_models(settings: Settings, directory: ModelDirectory) -> tuple[str, ...]:
+    """The models besides the default one that the settings let answer, by their full names."""
+    fallbacks = [*settings.fallbacks]
+    for values in settings.profiles.values():
+        fallbacks += place_keys()["fallbacks"].parse(values.get("fallbacks", ()))
+    chosen = (*fallbacks, *filter(None, (settings.summary.model,)))
+    names = dict.fromkeys(directory.effective(model) for model in chosen)
+    return tuple(name for name in names if name != directory.default)
 
 
 async def provider_finding(client: OpenAIModel, provider: str) -> Finding:
@@ -40,7 +53,7 @@ async def provider_finding(client: OpenAIModel, provider: str) -> Finding:
 
 
 async def model_finding(model: Model, name: str) -> Finding:
-    """Whether the default model answers a real question."""
+    """Whether a model answers a real question."""
     question = ModelMessage(role=Role.USER, text="Say hello.")
     try:
         async for event in model.stream(ModelRequest(model=name, messages=(question,), max_output_tokens=64)):

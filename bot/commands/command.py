@@ -24,6 +24,7 @@ from bot.interviews import Interviews
 from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.llm.quirks import Quirk
+from bot.llm.router import EndpointHealth
 from bot.locale import Catalogue
 from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
@@ -122,6 +123,8 @@ class Desk:
     commands: Callable[[], Sequence[Command]]
     servers: Callable[[], Sequence[ServerHealth]] = tuple
     """How the servers of tools are doing."""
+    endpoints: Callable[[], Sequence[EndpointHealth]] = tuple
+    """Which servers of models failed when they were last asked."""
     missed: Mapping[str, datetime] = field(default_factory=dict)
     """When a recurring job was to run that came too late for it, by its name."""
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from bot.cast import read_cast
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
+from bot.commands.endpoints import endpoint_lines
 from bot.commands.memory_state import count_line, count_messages, memory_lines
 from bot.commands.servers import server_lines
 from bot.dispatch import Interruption, TurnRequest

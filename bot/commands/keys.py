@@ -65,6 +65,9 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
     match key.name:
         case "model":
             return await desk.models.resolve(typed, model_in_force(desk.models, call.settings).name)
+        case "fallbacks":
+            current = model_in_force(desk.models, call.settings).name
+            return tuple([await desk.models.resolve(name, current) for name in key.parse(typed)])
         case "persona":
             persona = find_persona(desk.shelf(call), typed)
             return persona.id if persona else NO_PERSONA

@@ -17,7 +17,7 @@ from pydantic import SecretStr
 
 from bot.llm.answer import Answer, BrokenAnswer
 from bot.llm.catalogue import Catalogue
-from bot.llm.connection import CONNECT_SECONDS, FAULTS, Connection, read_fault, retry_after
+from bot.llm.connection import CONNECT_SECONDS, FAULTS, Connection, read_fault
 from bot.llm.model import Attempt, Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
 from bot.llm.quirks import Quirk, Quirks, guess_for, quirk_for
 from bot.llm.refusals import Refusal, error_for
@@ -127,10 +127,11 @@ class OpenAIModel:
                 if call.short is not None:
                     yield replace(call.short, usage=None)  # told before; that of this attempt is unknown
                 elif refusal.filtered and not call.has_shown:
-                    yield Completion(text="", finish=Finish.FILTERED)
+                    yield Completion(text="", finish=Finish.FILTERED, model=request.model)
                 else:
-                    await self._prepare_next(call, refusal, retry_after(error))
-                    yield Attempt(outcome=error_for(refusal, request.model).kind, total_ms=total_ms)
+                    await self._prepare_next(call, refusal)
+                    kind = error_for(refusal, request.model).kind
+                    yield Attempt(model=request.model, outcome=kind, total_ms=total_ms)
                     continue
                 return
             if not self._needs_room(call, completion):
@@ -138,6 +139,7 @@ class OpenAIModel:
                 yield completion
                 return
             yield Attempt(
+                model=request.model,
                 outcome=completion.finish.value,
                 usage=completion.usage,
                 first_token_ms=completion.first_token_ms,
@@ -233,7 +235,8 @@ class OpenAIModel:
         if not answer.has_begun and answer.finish is None:
             raise BrokenAnswer("the stream ended before the answer began")
         self._note_habits(call, answer)
-        yield answer.completion(first_token_ms=first_token_ms, total_ms=self._ms_since(call.started))
+        completion = answer.completion(first_token_ms=first_token_ms, total_ms=self._ms_since(call.started))
+        yield replace(completion, model=call.request.model)
 
     async def _chunks(self, call: _Call, answer: Answer) -> AsyncGenerator[object, None]:
         """The chunks of an answer, each in time: the first token, and after it every silence, has its limit."""
@@ -264,7 +267,7 @@ class OpenAIModel:
         finally:
             await stream.close()
 
-    async def _prepare_next(self, call: _Call, refusal: Refusal, retry_after: float | None) -> None:
+    async def _prepare_next(self, call: _Call, refusal: Refusal) -> None:
         """Change what has to change for another attempt, and wait if that is what helps.
 
         Raises:
@@ -282,13 +285,13 @@ class OpenAIModel:
             call.quirks.add(quirk)
             call.tried.append(quirk)
             return
-        too_long = retry_after is not None and retry_after > LONGEST_RETRY_AFTER_SECONDS
+        too_long = refusal.patience is not None and refusal.patience > LONGEST_RETRY_AFTER_SECONDS
         if call.has_shown or not refusal.passes or refusal.overflow or too_long or call.retries == MOST_RETRIES:
             raise error_for(refusal, call.request.model, secret=call.provider.api_key.get_secret_value())
         backoff = BACKOFF_SECONDS * 2**call.retries * (0.5 + self._jitter())
         call.retries += 1
         log.info("model.retry", model=call.request.model, status=refusal.status, attempt=call.retries)
-        await self._sleep(backoff if retry_after is None else retry_after)
+        await self._sleep(backoff if refusal.patience is None else refusal.patience)
 
     async def _remember(self, call: _Call) -> None:
         """A request passed: what was changed for it is what the endpoint needs."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -80,10 +81,10 @@ def read_fault(error: Exception, *, address: str, limits: str) -> Refusal:
     """One of `FAULTS` as a refusal; `limits` tells how long was waited."""
     match error:
         case openai.APIStatusError():
-            return read_refusal(error.status_code, error.body)
+            return replace(read_refusal(error.status_code, error.body), patience=_retry_after(error))
         case openai.APIConnectionError() | aiohttp.ClientError():
             shown = address.rpartition("@")[2]  # without a password in it
-            return Refusal(message=f"no connection to {shown}: {_root_of(error)!r}")
+            return Refusal(message=f"no connection to {shown}: {_root_of(error)!r}", is_unconnected=True)
         case openai.APIError() | BrokenAnswer():
             return read_refusal(None, error.body, fallback=str(error))
         case TimeoutError():
@@ -92,10 +93,8 @@ def read_fault(error: Exception, *, address: str, limits: str) -> Refusal:
             return Refusal(message=f"the server sent a chunk that cannot be read: {error}", is_final=True)
 
 
-def retry_after(error: Exception) -> float | None:
+def _retry_after(error: openai.APIStatusError) -> float | None:
     """Seconds that the server asks to wait; `None` when it does not say, or says it as a date."""
-    if not isinstance(error, openai.APIStatusError):
-        return None
     try:
         return max(0.0, float(error.response.headers.get("retry-after", "")))
     except ValueError:

@@ -78,6 +78,8 @@ class ModelRequest:
     json_schema: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Sampling parameters as the API names them (temperature, top_p); a server may refuse some (L02)."""
+    fallbacks: tuple[str, ...] = ()
+    """Which models answer instead, in this order, where the server of `model` does not (`bot.llm.router`)."""
 
 
 class Finish(StrEnum):
@@ -124,6 +126,8 @@ class Completion:
     total_ms: int = 0
     replaces_deltas: bool = False
     """The deltas turned out to be reasoning too late (L03, once per model): `text` alone is the answer."""
+    model: str = ""
+    """Who answered, by its full name; "" = the model of the request."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -136,12 +140,21 @@ class Attempt:
     usage: Usage | None = None
     first_token_ms: int = 0
     total_ms: int = 0
+    model: str = ""
+    """Who was asked, by its full name; "" = the model of the request."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Handover:
+    """From here on another model is asked than the one of the request."""
+
+    model: str
 
 
 INTERRUPTED = "interrupted"
 """Outcome of a call whose answer nobody waited for."""
 
-ModelEvent = TextDelta | Attempt | Completion
+ModelEvent = TextDelta | Attempt | Handover | Completion
 
 
 class Model(Protocol):
@@ -169,15 +182,29 @@ class ModelError(FamiliarError):
 
 
 class ModelUnreachable(ModelError):
-    """No connection, a time-out, or the server is overloaded: trying later may help."""
+    """No connection, a time-out, or the server is overloaded: trying later may help. `patience` are the seconds that it
+    asks for, `is_of_server` says that none of its models can be reached.
+    """
 
     kind = "unreachable"
+
+    def __init__(
+        self, model: str, problem: str, remedy: str = "", *, patience: float | None = None, is_of_server: bool = False
+    ) -> None:
+        super().__init__(model, problem, remedy)
+        self.patience, self.is_of_server = patience, is_of_server
 
 
 class ModelRefused(ModelError):
     """The server refused the request: key, model name, or a parameter that could not be adapted."""
 
     kind = "refused"
+
+
+class ModelExhausted(ModelRefused):
+    """The account at the provider has no credit left."""
+
+    is_of_server = True
 
 
 class ContextTooLong(ModelError):

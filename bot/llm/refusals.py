@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.llm.model import ContextTooLong, ModelError, ModelRefused, ModelUnreachable
+from bot.llm.model import ContextTooLong, ModelError, ModelExhausted, ModelRefused, ModelUnreachable
 
 _LONGEST = 300  # characters of a server's message that are passed on
 _SHORTEST_SECRET = 4  # characters; a shorter key would blank ordinary words
@@ -89,6 +89,10 @@ class Refusal:
     given: int | None = None
     is_final: bool = False
     """Whether another attempt is useless, whatever else is known."""
+    is_unconnected: bool = False
+    """Whether the server was not even reached."""
+    patience: float | None = None
+    """Seconds that the server asks to wait."""
 
     @property
     def text(self) -> str:
@@ -152,9 +156,10 @@ def error_for(refusal: Refusal, model: str, *, secret: str = "") -> ModelError:
     if refusal.status == 404:
         return ModelRefused(model, f"not found: {said}", f"Check the model's name and {prefix}BASE_URL.")
     if refusal.status == 402 or _EXHAUSTED.search(refusal.text):
-        return ModelRefused(model, f"no credit left: {said}", "Look into the account at the provider.")
+        return ModelExhausted(model, f"no credit left: {said}", "Look into the account at the provider.")
     if refusal.passes or refusal.status in _PASSING:
-        return ModelUnreachable(model, said, "Trying later may help.")
+        later, is_of_server = "Trying later may help.", refusal.is_unconnected
+        return ModelUnreachable(model, said, later, patience=refusal.patience, is_of_server=is_of_server)
     return ModelRefused(model, said) if refusal.status else ModelError(model, said)
 
 

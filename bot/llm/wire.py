@@ -127,7 +127,7 @@ def _messages(request: ModelRequest, quirks: frozenset[Quirk], replay_field: str
         note = SCHEMA_NOTE + json.dumps(request.json_schema, ensure_ascii=False)
         messages.append(ModelMessage(role=Role.USER, text=note))
     if Quirk.NO_TOOLS in quirks:
-        messages = _without_tools(messages)
+        messages = without_tools(messages)
     if Quirk.NO_BARE_TOOL_ROUNDS in quirks:
         messages = _without_bare_tool_rounds(messages, replays)
     if Quirk.NO_SYSTEM in quirks:
@@ -189,9 +189,18 @@ def _content(message: ModelMessage, quirks: frozenset[Quirk]) -> str | list[dict
         ]
         text = [{"type": "text", "text": message.text}] if message.text else []
         return [*text, *({"type": "image_url", "image_url": {"url": picture}} for picture in pictures)]
-    text_only = "\n".join(filter(None, (message.text, *(IMAGE_NOTE for _ in message.images))))
+    text_only = _in_words(message)
     # An empty text beside tool calls is refused by some servers, a missing one by none that is known.
     return text_only if text_only or not message.tool_calls else None
+
+
+def without_images(messages: Iterable[ModelMessage]) -> tuple[ModelMessage, ...]:
+    """In place of each image stands a note: the model takes none."""
+    return tuple(replace(one, text=_in_words(one), images=()) if one.images else one for one in messages)
+
+
+def _in_words(message: ModelMessage) -> str:
+    return "\n".join(filter(None, (message.text, *(IMAGE_NOTE for _ in message.images))))
 
 
 def _with_one_image(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
@@ -205,7 +214,7 @@ def _with_one_image(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     return shown
 
 
-def _without_tools(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
+def without_tools(messages: Iterable[ModelMessage]) -> list[ModelMessage]:
     """Calls are left out, results become notes: a server without tools refuses both forms."""
     plain = []
     for message in messages:
@@ -224,7 +233,7 @@ def _without_bare_tool_rounds(messages: Iterable[ModelMessage], replay_field: st
         if message.tool_calls:
             is_bare = not (message.reasoning and replay_field) and not any(call.extra for call in message.tool_calls)
         is_round = message.role is Role.TOOL or bool(message.tool_calls)
-        plain += _without_tools([message]) if is_round and is_bare else [message]
+        plain += without_tools([message]) if is_round and is_bare else [message]
     return plain
 
 

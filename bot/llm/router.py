@@ -1,0 +1,153 @@
+"""Lets another model answer where the server of the one that was asked does not, and leaves that server alone for a
+while. Knows no server and no SDK: what it routes to is a `Model` as well.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+
+import structlog
+
+from bot.llm.catalogue import ModelLimits
+from bot.llm.model import (
+    Attempt,
+    Completion,
+    ContextTooLong,
+    Handover,
+    Model,
+    ModelError,
+    ModelEvent,
+    ModelExhausted,
+    ModelRequest,
+    ModelUnreachable,
+    TextDelta,
+)
+from bot.llm.wire import without_images, without_tools
+
+log = structlog.get_logger(__name__)
+
+FIRST_PAUSE_SECONDS = 30.0
+"""How long a server is left alone after its first failure; each further one doubles it. Ours to choose."""
+
+LONGEST_PAUSE_SECONDS = 600.0
+"""A server that is back is found out within that time."""
+
+LONGEST_WISH_SECONDS = 3_600.0
+"""A server that asks for patience gets as much as this."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EndpointHealth:
+    """A server, or one model of it, that failed when it was last asked."""
+
+    name: str
+    """`provider` where no connection could be made or the account is empty, else `provider/model`."""
+    problem: str
+    """In words for the operator: they may name hosts."""
+    seconds_left: int
+    """Until it is asked again where another model can answer; 0 = at the next request."""
+
+
+@dataclass(slots=True)
+class _Pause:
+    until: float
+    seconds: float
+    problem: str
+
+
+class Router:
+    """A `Model` that goes through `ModelRequest.fallbacks`. What has failed lately comes last."""
+
+    def __init__(
+        self, model: Model, limits: Callable[[str], ModelLimits], *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._model, self._limits, self._clock = model, limits, clock
+        self._pauses: dict[str, _Pause] = {}
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
+        """Answer a request; see `Model.stream`. Nobody else is asked once text was yielded, nor when the model that was
+        meant says that the request is wrong.
+        """
+        order = self._order(request)
+        for name in order:
+            if name != request.model:
+                yield Handover(model=name)
+            has_shown, started = False, self._clock()
+            try:
+                async with aclosing(self._model.stream(self._fitted(request, name))) as events:
+                    async for event in events:
+                        if isinstance(event, TextDelta | Completion):
+                            has_shown = True
+                            self._note_answer(name)
+                        yield event
+                return
+            except ModelError as error:
+                self._note_fault(name, error)
+                if has_shown or name == order[-1] or not _may_go_on(error, is_fallback=name != request.model):
+                    raise
+                log.warning("model.handed_over", model=name, problem=str(error))
+                yield Attempt(model=name, outcome=error.kind, total_ms=round((self._clock() - started) * 1000))
+
+    async def close(self) -> None:
+        """Release connections."""
+        await self._model.close()
+
+    def health(self) -> Sequence[EndpointHealth]:
+        """What failed when it was last asked."""
+        now = self._clock()
+        return [
+            EndpointHealth(name=name, problem=pause.problem, seconds_left=max(0, round(pause.until - now)))
+            for name, pause in self._pauses.items()
+        ]
+
+    def _order(self, request: ModelRequest) -> Sequence[str]:
+        """The models to ask: what is left alone comes last, so that it is asked if nobody else can answer."""
+        names = tuple(dict.fromkeys((request.model, *request.fallbacks)))
+        if len(names) == 1:
+            return names
+        now = self._clock()
+        paused = [name for name in names if any(pause.until > now for pause in self._pauses_of(name))]
+        fresh = [name for name in names if name not in paused]
+        for pause in self._pauses_of(fresh[0]) if fresh else ():
+            pause.until = now + pause.seconds  # one request tries it; the others go round it meanwhile
+        return (*fresh, *paused)
+
+    def _pauses_of(self, model: str) -> Sequence[_Pause]:
+        names = (model, model.partition("/")[0])
+        return [self._pauses[name] for name in names if name in self._pauses]
+
+    def _fitted(self, request: ModelRequest, name: str) -> ModelRequest:
+        """The request as another model can take it."""
+        if name == request.model:
+            return request
+        limits, messages = self._limits(name), request.messages
+        if not limits.vision:
+            messages = without_images(messages)
+        if not limits.tools:
+            messages = tuple(without_tools(messages))
+        return replace(request, model=name, messages=messages, tools=request.tools if limits.tools else ())
+
+    def _note_answer(self, name: str) -> None:
+        for one in (name, name.partition("/")[0]):
+            if self._pauses.pop(one, None):
+                log.info("model.is_back", endpoint=one)
+
+    def _note_fault(self, name: str, error: ModelError) -> None:
+        if not isinstance(error, ModelUnreachable | ModelExhausted):
+            return
+        concerned = name.partition("/")[0] if error.is_of_server else name
+        before = self._pauses.get(concerned)
+        seconds = min(before.seconds * 2, LONGEST_PAUSE_SECONDS) if before else FIRST_PAUSE_SECONDS
+        wished = min(error.patience or 0.0, LONGEST_WISH_SECONDS) if isinstance(error, ModelUnreachable) else 0.0
+        until = self._clock() + max(seconds, wished)
+        self._pauses[concerned] = _Pause(until=until, seconds=seconds, problem=error.problem)
+
+
+def _may_go_on(error: ModelError, *, is_fallback: bool) -> bool:
+    """Whether the next model is to be asked. A prompt that is too long for a fallback is made shorter by who asks."""
+    if isinstance(error, ModelUnreachable | ModelExhausted):
+        return True
+    return is_fallback and not isinstance(error, ContextTooLong)

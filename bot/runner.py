@@ -13,7 +13,8 @@ from functools import partial
 
 import structlog
 
-from bot.agent import Agent
+from bot.accounting import call_records
+from bot.agent import Agent, Answer
 from bot.apology import own_error_text
 from bot.cascade import follow
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
@@ -34,6 +35,7 @@ from bot.running_rounds import RunningRounds
 from bot.settling import answer_rows, new_reply, store_settled, store_unshown, tool_round
 from bot.store import replies
 from bot.store.database import Database
+from bot.store.ledger import CallRecord
 from bot.store.parts import note_part
 from bot.store.replies import Settled
 from bot.store.tables import MessageKind
@@ -206,8 +208,7 @@ class TurnRunner:
     async def _answer(self, progress: _Progress, stream: ReplyStream) -> Prompt:
         prompt = await self._ask(progress, stream)
         if progress.answer.text.strip():
-            progress.answer.text = await self.screen.judged(turn, progress.answer.text)
-        progress.is_held = False
+            progress.answer.text = await self.hooks.before_reply(progress.turn, progress.answer.text)
         return prompt
 
     async def _ask(self, progress: _Progress, stream: ReplyStream) -> Prompt:
@@ -238,8 +239,6 @@ class TurnRunner:
             last = await self.agent.answer(turn, prompt, progress.answer, show, keep)
             if is_lesson:
                 return prompt  # the next one fits by what was learned, and need not be as short as this
-        if first.completion.model not in ("", model):
-            return
         self.opener.remember(turn, last)
         return prompt
 
@@ -270,6 +269,8 @@ class TurnRunner:
         first, model = progress.answer.calls[0], progress.turn.model
         if first.completion is None or first.completion.usage is None or progress.turn.images or progress.is_retry:
             return
+        if first.completion.model not in ("", model):
+            return
         estimated, counted = first.usage.used - first.usage.max_tokens, first.completion.usage.input_tokens
         if was_prompt_cut(estimated_tokens=estimated, input_tokens=counted):
             log.warning(
@@ -291,6 +292,7 @@ class TurnRunner:
         if progress.turn.asker.is_bot or progress.turn.raises is not None or progress.request.follows is not None:
             await stream.discard()  # nobody waits for it, and in answer to a bot it could keep two talking (D07)
         else:
+            told = own_error_text(progress.turn) or self._text(f"model-{kind}", progress.turn)
             parts = await stream.fail(Outbound(text=told))
         await self._settle(progress, parts, cut=True)
 

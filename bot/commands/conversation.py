@@ -157,6 +157,7 @@ async def status(call: Call, desk: Desk) -> Outbound:
         desk.text(f"status-answer-{_state_of(reply)}", call.locale),
         count_line(await count_messages(call, desk, await _usage(call, desk)), call, desk),
         *await memory_lines(call, desk),
+        *endpoint_lines(call, desk),
         *server_lines(call, desk),
     ]
     return Outbound(text="\n".join(f"- {line}" for line in lines))

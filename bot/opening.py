@@ -192,12 +192,12 @@ class TurnOpener:
             mood=_mood(tx, persona, read.conversation_id),
             speaker=self._faces.speaker(persona, channel, cast),
             peers=cast.peers_of(read.persona_id) if cast.is_several else (),
+            fallbacks=fallbacks_in_force(self._models, read.settings.values, model),
         )
 
     def _written(self, memory: Memory, window_size: int) -> Written:
         if memory.is_empty:
             return NO_MEMORY
-            fallbacks=fallbacks_in_force(self._models, read.settings.values, model),
         room = memory_cap(window_size, self._settings.summary.token_ratio)
         return write_memory(memory, room=room, count=self._count)
 
@@ -293,17 +293,17 @@ def window_of(limits: ModelLimits, settings: PlaceSettings) -> int:
     return min(filter(None, (limits.context_window, settings.context_tokens)))
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelInForce:
-    """The model that answers where some settings hold, by its full name, and where that was decided."""
-
-    name: str
 def fallbacks_in_force(models: ModelDirectory, settings: PlaceSettings, model: str) -> tuple[str, ...]:
     """The full names of the models that answer in place of `model`, as far as their servers are configured."""
     names = dict.fromkeys(models.effective(chosen) for chosen in settings.fallbacks)
     return tuple(name for name in names if name != model and not models.is_gone(name))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelInForce:
+    """The model that answers where some settings hold, by its full name, and where that was decided."""
+
+    name: str
     source: Source
     lost: str | None
     """The model that was chosen there, if its server is no longer configured and `name` answers in its place."""

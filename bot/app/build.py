@@ -44,8 +44,8 @@ from bot.llm.configured import (
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import Model
 from bot.llm.quirks import LearnedQuirk, Quirks
-from bot.locale import Catalogue
 from bot.llm.router import Router
+from bot.locale import Catalogue
 from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
@@ -308,6 +308,7 @@ def _build_desk(
         is_counted=_make_is_counted(core.settings, models),
         learned=models.servers.learned,
         forget=models.servers.forget,
+        endpoints=models.model.health,
         count=core.counter.count,
         commands=lambda: commands,
         missed=scheduler.missed,
@@ -315,7 +316,6 @@ def _build_desk(
 
 
 def _build_menu(core: Core, desk: Desk, commands: Sequence[Command]) -> CommandMenu:
-        endpoints=models.model.health,
     return CommandMenu(
         specs=tuple(command.spec for command in commands),
         translate=core.catalogue.text,

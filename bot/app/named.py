@@ -66,13 +66,6 @@ def _given(key: str, settings: Settings) -> Iterator[tuple[str, str]]:
             yield f"PROFILES__{platform}__{key}".upper(), value
 
 
-def _model_problem(model: str, settings: Settings, *, is_default: bool) -> str | None:
-    """Why no server and no file of ours can be meant; models are as `bot.llm.configured` reads them."""
-    owner, slash, name = model.partition("/")
-    is_remote, is_path = names_remote_model(settings), model.startswith(("/", ".", "~"))
-    if slash and owner in settings.providers:
-        return None if name else f"names no model: write {owner}/model, as that server calls it"
-    if slash and not is_path and owner != LOCAL:
 def _fallbacks(settings: Settings) -> Iterator[tuple[str, str]]:
     """Each fallback by the name of the setting that has it."""
     fallbacks = place_keys()["fallbacks"]
@@ -82,6 +75,13 @@ def _fallbacks(settings: Settings) -> Iterator[tuple[str, str]]:
         yield from ((f"PROFILES__{platform}__FALLBACKS".upper(), model) for model in given)
 
 
+def _model_problem(model: str, settings: Settings, *, is_default: bool) -> str | None:
+    """Why no server and no file of ours can be meant; models are as `bot.llm.configured` reads them."""
+    owner, slash, name = model.partition("/")
+    is_remote, is_path = names_remote_model(settings), model.startswith(("/", ".", "~"))
+    if slash and owner in settings.providers:
+        return None if name else f"names no model: write {owner}/model, as that server calls it"
+    if slash and not is_path and owner != LOCAL:
         return _unknown_provider(owner, model, settings)
     if not slash and (len(settings.providers) == 1 if is_default else is_remote):
         return None  # a bare name takes that provider

@@ -14,10 +14,14 @@ from bot.llm.catalogue import Catalogue, LimitsOverride
 from bot.llm.client import Provider
 from bot.llm.model_files import MODEL_FILES
 from bot.llm.prices import Prices
+from bot.llm.tariffs import Stated, Tariffs
 from bot.settings import KNOWN_SERVERS, ModelSettings, ProviderSettings, Settings
 
 LOCAL = "local"
 """Provider name of the embedded model."""
+
+PRICES = {"cached_price", "input_price", "output_price", "currency"}
+"""What is stated of a model besides what it can do."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -71,9 +75,7 @@ def model_catalogue(settings: Settings, local: LocalModel | None) -> Catalogue:
     if local is not None:
         # The small models write calls that no parser recognises: offering tools only confuses them.
         stated[LOCAL] = LimitsOverride(context_window=local.context_window, tools=False, vision=False)
-    stated |= {
-        name: LimitsOverride(**given.model_dump(exclude={"cached_price"})) for name, given in settings.models.items()
-    }
+    stated |= {name: LimitsOverride(**given.model_dump(exclude=PRICES)) for name, given in settings.models.items()}
     return Catalogue(stated)
 
 
@@ -82,6 +84,18 @@ def model_prices(settings: Settings, providers: Mapping[str, Provider]) -> Price
     given: dict[str, ProviderSettings | ModelSettings] = {**settings.providers, **settings.models}
     return Prices(
         stated={name: one.cached_price for name, one in given.items() if one.cached_price is not None},
+        at_home={name for name, provider in providers.items() if runs_on_this_machine(provider)},
+    )
+
+
+def model_tariffs(settings: Settings, providers: Mapping[str, Provider]) -> Tariffs:
+    """What tokens cost in money, likewise."""
+    given: dict[str, ProviderSettings | ModelSettings] = {**settings.providers, **settings.models}
+    return Tariffs(
+        stated={
+            name: Stated(input=one.input_price, output=one.output_price, cached=one.cached_price, currency=one.currency)
+            for name, one in given.items()
+        },
         at_home={name for name, provider in providers.items() if runs_on_this_machine(provider)},
     )
 

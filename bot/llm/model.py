@@ -66,6 +66,18 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Bill:
+    """Whom a call counts against: a place, and in it a person, unless nobody has asked (`None`)."""
+
+    place_key: str
+    author_key: str | None = None
+    is_exempt: bool = False
+    """Whether only the limits of the whole bot count."""
+    input_tokens: int = 0
+    """What the request fills, as far as whoever makes it has counted; 0 = not."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ModelRequest:
     """Everything one call needs. `model` is `provider/model`; `max_output_tokens` is also the budget for the answer."""
 
@@ -78,6 +90,8 @@ class ModelRequest:
     json_schema: Mapping[str, Any] | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Sampling parameters as the API names them (temperature, top_p); a server may refuse some (L02)."""
+    bill: Bill | None = None
+    """Whom it counts against; `None` = only the limits of the whole bot."""
     fallbacks: tuple[str, ...] = ()
     """Which models answer instead, in this order, where the server of `model` does not (`bot.llm.router`)."""
 
@@ -102,6 +116,10 @@ class Usage:
     cached_tokens: int = 0
     output_tokens: int = 0
     reasoning_tokens: int = 0
+    cost: int | None = None
+    """In billionths of `currency`; `None` = nobody knows the price."""
+    currency: str | None = None
+    """`None` where nothing has to be paid."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

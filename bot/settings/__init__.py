@@ -3,13 +3,14 @@
 Knows nothing of who uses a setting. `bot.overrides` lays what was changed for a place over `PlaceSettings`.
 """
 
-from bot.settings.access import AccessSettings, BotsSettings, QuotaSettings
+from bot.settings.access import AccessSettings, BotsSettings
 from bot.settings.budget import LEAST_MEMORY_TOKENS, MIN_BUDGET_TOKENS, memory_cap, output_reserve, prompt_budget
 from bot.settings.mcp import McpSettings
 from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
 from bot.settings.place import Activation, PlaceKey, PlaceSettings, place_keys
 from bot.settings.platforms import PLATFORMS, TERMINAL, DiscordSettings, TelegramSettings, WebhookSettings
 from bot.settings.pruning import ContextPruning
+from bot.settings.quota import Budget, QuotaSettings
 from bot.settings.summary import Summary, Trigger
 from bot.settings.whole import Settings
 
@@ -22,6 +23,7 @@ __all__ = [
     "AccessSettings",
     "Activation",
     "BotsSettings",
+    "Budget",
     "ContextPruning",
     "DiscordSettings",
     "McpSettings",

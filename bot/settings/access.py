@@ -1,8 +1,6 @@
-"""Who is answered: lists of people and places, how often, and other bots."""
+"""Who is answered: lists of people and places, and other bots."""
 
 from __future__ import annotations
-
-from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -26,14 +24,6 @@ class AccessSettings(Group):
     )
     open_commands: bool = Field(
         False, description="everybody may use what else needs rights in groups: persona, model, settings, reset, memory"
-    )
-
-
-class QuotaSettings(Group):
-    """How often one person may be answered."""
-
-    messages_per_minute: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
-        "auto", description="per person; 0 = no limit; auto = 20 unless the model runs on this machine"
     )
 
 

@@ -39,6 +39,14 @@ class ProviderSettings(Group):
     cached_price: float | None = Field(
         None, ge=0, le=1, description="of a cached input token, part of an uncached one's; empty = as its vendor asks"
     )
+    input_price: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="of a million tokens; empty = as its vendor asks, 0 at home"
+    )
+    output_price: float | None = Field(None, ge=0, allow_inf_nan=False)
+    currency: str | None = Field(None, max_length=10, description="of these prices; empty = USD")
+    at_once: int = Field(
+        0, ge=0, description="answers that it writes at once, more wait and places take turns; 0 = as many as are asked"
+    )
     first_token_timeout: Seconds = Field(timedelta(seconds=120), description="seconds until an answer must begin")
     total_timeout: Seconds = Field(timedelta(seconds=600), description="seconds until it must have ended")
 
@@ -52,3 +60,6 @@ class ModelSettings(Group):
     thinking: bool | None = None
     tools: bool | None = None
     cached_price: float | None = Field(None, ge=0, le=1)
+    input_price: float | None = Field(None, ge=0, allow_inf_nan=False)
+    output_price: float | None = Field(None, ge=0, allow_inf_nan=False)
+    currency: str | None = Field(None, max_length=10)

@@ -9,12 +9,13 @@ from typing import Any, Literal
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from bot.settings.access import AccessSettings, BotsSettings, QuotaSettings
+from bot.settings.access import AccessSettings, BotsSettings
 from bot.settings.kinds import NameList, Seconds
 from bot.settings.mcp import McpSettings
 from bot.settings.models import ModelSettings, ProviderSettings
 from bot.settings.place import PlaceSettings
 from bot.settings.platforms import DiscordSettings, TelegramSettings
+from bot.settings.quota import QuotaSettings
 from bot.settings.web import WebSettings
 
 

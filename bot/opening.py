@@ -279,7 +279,7 @@ def _history(tx: Tx, read: _Read, cuts: Cuts, starter: WindowRow | None, *, room
 
 def _mood(tx: Tx, persona: Persona | None, conversation_id: int) -> Mapping[str, Value]:
     fields = mood_fields(persona.card) if persona else ()
-    return mood_of(fields, read_mood(tx, conversation_id)) if fields else {}
+    return mood_of(fields, read_mood(tx, conversation_id, persona.id)) if persona and fields else {}
 
 
 def _images(tx: Tx, history: Sequence[WindowRow], burst: Sequence[int], cuts: Cuts) -> tuple[ImageRow, ...]:

@@ -117,7 +117,9 @@ async def test_M06_after_clearing_all_nothing_is_left_of_moods_stories_and_round
 
     def leave_behind(tx: Tx) -> None:
         message = tx.execute(select(func.max(messages.c.id)).where(messages.c.conversation_id.is_(None))).scalar_one()
-        tx.execute(insert(moods).values(conversation_id=1, state='{"thinks_of": "Bob"}', changed_at=NOW))
+        tx.execute(
+            insert(moods).values(conversation_id=1, persona_id="bryony", state='{"thinks_of": "Bob"}', changed_at=NOW)
+        )
         keep_round(tx, 1, message, {"results": ["Bob"]})
         tx.execute(insert(lore_states).values(conversation_id=1, state='{"Bob": 1}'))
 

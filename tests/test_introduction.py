@@ -285,15 +285,15 @@ async def test_places_that_had_answers_before_are_not_told(tmp_path: Path, make_
     await chat.say("hello", channel=spot())
     await chat.say("hello")
     await chat.app.close()
-    downgrade_to_first(url)
+    downgrade(url, "0001")
     schema.upgrade(url)
     db = Database(url)
     assert await db.read(lambda tx: tx.execute(select(introductions.c.place_key)).scalars().all()) == ["fake:9"]
     await db.close()
 
 
-def downgrade_to_first(url: str) -> None:
-    """Take the database back to the revision before introductions."""
+def downgrade(url: str, revision: str) -> None:
+    """Take the database back to a revision."""
     from alembic import command
 
     from bot.store.database import open_engine
@@ -302,5 +302,5 @@ def downgrade_to_first(url: str) -> None:
     with engine.begin() as connection:
         config = schema._config()
         config.attributes["connection"] = connection
-        command.downgrade(config, "0001")
+        command.downgrade(config, revision)
     engine.dispose()

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bot.llm.model import ModelRequest, ToolCall
 from bot.personas.card import PersonaCard, read_card
 from bot.personas.mood import MAX_CHARS, MAX_FIELDS, BadValue, mood_fields, mood_of, written_mood
+from bot.store import schema
 from bot.store.database import Tx
 from bot.store.moods import STEPS_KEPT, change_mood, read_mood, take_back_mood
 from bot.testing import NOW, FakeAdapter, ScriptedModel
@@ -20,6 +21,7 @@ from bot.tools.mood import NAME
 from tests.conftest import MakeApp
 from tests.talking import Chat, open_chat
 from tests.test_commands_personas import bring, plain
+from tests.test_introduction import downgrade
 
 STATE = {
     "mood": {"type": "string", "enum": ["calm", "cross"], "description": "how she feels"},
@@ -218,17 +220,61 @@ async def test_what_an_answer_changed_goes_with_it_and_comes_anew_with_another(m
     assert "mood: calm; trust: 3" in await chat.ask("/persona info")
 
 
+async def test_what_was_kept_before_personas_could_share_belongs_to_whose_conversation_it_is(
+    make_app: MakeApp, database_url: str
+) -> None:
+    chat = await talk_to_mira(make_app, call(trust=9), "ok", database_url=database_url)
+    await chat.say("hello")
+    await chat.app.close()
+    downgrade(database_url, "0014")
+    schema.upgrade(database_url)
+    chat = await open_chat(make_app, adapter=FakeAdapter(), database_url=database_url)
+    assert "mood: calm; trust: 9" in await chat.ask("/persona info")
+
+
 async def test_of_many_changes_the_oldest_become_one_and_no_value_is_lost(make_app: MakeApp) -> None:
     chat = await talk_to_mira(make_app, "ok")
     await chat.say("hello")
 
     def change(tx: Tx) -> tuple[dict[str, Any], dict[str, Any]]:
-        change_mood(tx, 1, 0, {"mood": "cross"}, NOW)
+        change_mood(tx, 1, "mira", 0, {"mood": "cross"}, NOW)
         for position in range(1, 2 * STEPS_KEPT):
-            now = change_mood(tx, 1, position, {"trust": position}, NOW)
-        take_back_mood(tx, 1, STEPS_KEPT + 1)
-        return now, read_mood(tx, 1)
+            now = change_mood(tx, 1, "mira", position, {"trust": position}, NOW)
+        take_back_mood(tx, 1, "mira", STEPS_KEPT + 1)
+        return now, read_mood(tx, 1, "mira")
 
     newest, former = await chat.app.core.db.run(change)
     assert newest == {"mood": "cross", "trust": 2 * STEPS_KEPT - 1}
     assert former == {"mood": "cross", "trust": STEPS_KEPT}
+
+
+def of_speaker(request: ModelRequest) -> Reply:
+    """Mira trusts more, Vera less; whoever has set that says so."""
+    if request.messages[-1].role.value == "tool":
+        return Reply(text="done")
+    return call(trust=9 if speaks(request, "Mira") else 1)
+
+
+def speaks(request: ModelRequest, name: str) -> bool:
+    return f"You are {name}." in request.messages[0].text
+
+
+async def test_personas_that_share_a_conversation_feel_each_in_its_own_way(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(of_speaker), persona_switch="shared")
+    vera = plain("Vera", extensions={"familiar": {"state": STATE}})
+    await chat.ask(f"/persona use {await bring(chat, MOODY)}")
+    await chat.ask(f"/cast add {await bring(chat, vera)}")
+    await chat.say("Mira, the boat is here")
+    await chat.say("Vera, and yours sank")
+    assert "trust: 9" in await chat.ask("/persona info mira")
+    assert "trust: 1" in await chat.ask("/persona info vera")
+    await chat.say("Mira and Vera?")
+    told = [last_words(request) for request in chat.model.requests if speaks(request, "Vera")]
+    assert "trust: 1 (0–10)" in told[-2]
+    await chat.say("/undo")
+    assert "trust: 9" in await chat.ask("/persona info mira")
+    assert "trust: 1" in await chat.ask("/persona info vera")
+    await chat.say("/undo")
+    await chat.say("/undo")
+    assert "trust: 9" in await chat.ask("/persona info mira")
+    assert "trust: 3" in await chat.ask("/persona info vera")

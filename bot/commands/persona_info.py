@@ -73,9 +73,9 @@ async def _mood(persona: Persona, call: Call, desk: Desk) -> tuple[str, ...]:
 
 
 def _kept_mood(tx: Tx, persona_id: str, call: Call) -> Mapping[str, object]:
-    is_main = persona_id == call.persona_id
-    conversation_id = call.conversation_id if is_main else open_conversation(tx, call.session.id, persona_id)
-    return read_mood(tx, conversation_id) if conversation_id is not None else {}
+    is_here = persona_id == call.persona_id or call.settings.values.persona_switch == "shared"
+    conversation_id = call.conversation_id if is_here else open_conversation(tx, call.session.id, persona_id)
+    return read_mood(tx, conversation_id, persona_id) if conversation_id is not None else {}
 
 
 def _buttons(persona: Persona, call: Call, desk: Desk) -> tuple[tuple[Button, ...], ...]:

@@ -288,9 +288,9 @@ def _set_standing(tx: Tx, reply: LastReply, standing: Standing) -> None:
     its_tools = (messages.c.kind == MessageKind.TOOL.value, messages.c.answered_by.in_(ids))
     for rows in ((messages.c.id.in_(ids),), its_tools):
         tx.execute(update(messages).where(*rows).values(standing=standing.value))
-    stories = select(messages.c.conversation_id).where(messages.c.id.in_(ids)).distinct()
-    for conversation_id in tx.execute(stories).scalars().all():
-        take_back_mood(tx, conversation_id, row.position)
+    speakers = select(messages.c.conversation_id, messages.c.persona_id).where(messages.c.id.in_(ids)).distinct()
+    for conversation_id, persona_id in tx.execute(speakers).all():
+        take_back_mood(tx, conversation_id, persona_id, row.position)
 
 
 def _answers_somebody() -> ColumnElement[bool]:

@@ -29,7 +29,7 @@ from bot.store.database import DatabaseUnusable, database_file, open_engine
 if TYPE_CHECKING:
     from alembic.config import Config
 
-HEAD = "0014"
+HEAD = "0015"
 """The newest revision in `migrations/versions`; a test holds the two equal, so that a start need not load Alembic."""
 
 MIGRATIONS = Path(__file__).parents[2] / "migrations"

@@ -12,10 +12,8 @@ from bot.turn import Turn
 
 NAME = "set_state"
 
-Keep = Callable[[int, int, Mapping[str, Value]], Awaitable[Mapping[str, object]]]
-"""`keep(conversation_id, position, values)` sets some values by the answer that stands there, and returns all that
-count.
-"""
+Keep = Callable[[Turn, Mapping[str, Value]], Awaitable[Mapping[str, object]]]
+"""`keep(turn, values)` sets some values of the persona by the answer that is being made, and returns all that count."""
 
 
 def make_mood_tool(keep: Keep) -> Tool:
@@ -24,7 +22,7 @@ def make_mood_tool(keep: Keep) -> Tool:
     async def set_state(turn: Turn, arguments: Mapping[str, Any]) -> str:
         fields = {field.name: field for field in _fields_of(turn)}
         values = _read(fields, arguments)
-        now = mood_of(tuple(fields.values()), await keep(turn.conversation_id, turn.position, values))
+        now = mood_of(tuple(fields.values()), await keep(turn, values))
         return f"Your state is now: {written_mood(now)}."
 
     return Tool(spec=_spec({}), run=set_state, shape=_shape)

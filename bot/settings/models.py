@@ -42,7 +42,7 @@ class ProviderSettings(Group):
     input_price: float | None = Field(
         None, ge=0, allow_inf_nan=False, description="of a million tokens; empty = as its vendor asks, 0 at home"
     )
-    output_price: float | None = Field(None, ge=0, allow_inf_nan=False)
+    output_price: float | None = Field(None, ge=0, allow_inf_nan=False, description="likewise, of what it writes")
     currency: str | None = Field(None, max_length=10, description="of these prices; empty = USD")
     at_once: int = Field(
         0, ge=0, description="answers that it writes at once, more wait and places take turns; 0 = as many as are asked"

@@ -13,7 +13,8 @@ import pytest
 from pydantic import SecretStr
 
 from bot.llm.catalogue import Catalogue
-from bot.llm.client import OpenAIModel, Provider
+from bot.llm.client import OpenAIModel
+from bot.llm.endpoints import Provider
 from bot.llm.model import (
     Completion,
     ContextTooLong,

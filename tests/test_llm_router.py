@@ -13,7 +13,8 @@ from pydantic import SecretStr
 from sqlalchemy import select
 
 from bot.llm.catalogue import Catalogue, LimitsOverride
-from bot.llm.client import OpenAIModel, Provider
+from bot.llm.client import OpenAIModel
+from bot.llm.endpoints import Provider
 from bot.llm.model import (
     Attempt,
     Completion,

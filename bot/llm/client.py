@@ -6,23 +6,21 @@ import asyncio
 import json
 import random
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Any
-from urllib.parse import urlsplit
 
 import structlog
-from pydantic import SecretStr
 
 from bot.llm.answer import Answer, BrokenAnswer
 from bot.llm.catalogue import Catalogue
-from bot.llm.connection import CONNECT_SECONDS, FAULTS, Connection, read_fault
-from bot.llm.model import Attempt, Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
+from bot.llm.connection import FAULTS
+from bot.llm.endpoints import Endpoints, Provider
+from bot.llm.model import Attempt, Completion, Finish, ModelEvent, ModelRequest, TextDelta
 from bot.llm.quirks import Quirk, Quirks, guess_for, quirk_for
 from bot.llm.refusals import Refusal, error_for
-from bot.llm.verdicts import read_verdicts
-from bot.llm.wire import ThinkingStyle, chat_body
+from bot.llm.wire import chat_body
 
 log = structlog.get_logger(__name__)
 
@@ -40,32 +38,6 @@ LONGEST_RETRY_AFTER_SECONDS = 10.0
 
 REASONING_ROOM = 8_192
 """Tokens added to the output limit where a model reasons within it (L18), at most a quarter of the window."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Provider:
-    """One endpoint as configured. Time-outs in seconds; `first_token_timeout` bounds every later silence too."""
-
-    name: str
-    base_url: str
-    api_key: SecretStr = field(default_factory=lambda: SecretStr(""))
-    first_token_timeout: float = 120.0
-    total_timeout: float = 600.0
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    thinking: ThinkingStyle | None = None
-    """How it switches reasoning; `None` = not known."""
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    """Sent with every request that does not say otherwise."""
-
-    @property
-    def endpoint(self) -> str:
-        """What quirks are remembered under: name and host, not the port, which changes for the embedded model."""
-        return f"{self.name}@{urlsplit(self.base_url).hostname or ''}"
-
-    def fault(self, error: Exception) -> Refusal:
-        """What a fault on the way to it means."""
-        limits = f"{self.first_token_timeout:g} s for the first token, {self.total_timeout:g} s for all"
-        return read_fault(error, address=self.base_url, limits=limits)
 
 
 @dataclass(kw_only=True, slots=True)
@@ -92,7 +64,7 @@ class _Call:
     """The answer that had no room to be said (L18), should the attempt with more room fail."""
 
 
-class OpenAIModel:
+class OpenAIModel(Endpoints):
     """`Model` for all configured providers; `provider/model` is split at the first slash."""
 
     def __init__(
@@ -105,9 +77,9 @@ class OpenAIModel:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         jitter: Callable[[], float] = random.random,
     ) -> None:
-        self._providers, self._quirks, self._catalogue = providers, quirks, catalogue
+        super().__init__(providers)
+        self._quirks, self._catalogue = quirks, catalogue
         self._clock, self._sleep, self._jitter = clock, sleep, jitter
-        self._connections: dict[str, Connection] = {}
         self._replay_fields: dict[str, str] = {}
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent, None]:
@@ -146,40 +118,6 @@ class OpenAIModel:
                 total_ms=completion.total_ms,
             )
 
-    async def list_models(self, provider: str) -> tuple[str, ...]:
-        """The names of the models that a provider offers, as it says.
-
-        Raises:
-            ModelError: it cannot be asked, or does not list models.
-        """
-        given = self._providers[provider]
-        try:
-            async with asyncio.timeout(CONNECT_SECONDS):
-                listing = await self._connection(given).list_models()
-        except FAULTS as error:
-            refusal = given.fault(error)
-            raise error_for(refusal, f"{provider}/", secret=given.api_key.get_secret_value()) from error
-        entries = listing.get("data") if isinstance(listing, dict) else listing
-        return tuple(
-            str(entry["id"]) for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict)
-        )
-
-    async def moderate(self, model: str, texts: Sequence[str], *, seconds: float) -> tuple[bool, ...]:
-        """Which of some texts `provider/model` refuses, within `seconds`. It is asked once.
-
-        Raises:
-            ModelError: it gives no verdicts.
-        """
-        provider, _, name = model.partition("/")
-        given = self._providers[provider]
-        try:
-            async with asyncio.timeout(seconds):
-                answer = await self._connection(given).moderate({"model": name, "input": list(texts)})
-            return read_verdicts(answer, len(texts))
-        except FAULTS as error:
-            refusal = read_fault(error, address=given.base_url, limits=f"{seconds:g} s")
-            raise error_for(refusal, model, secret=given.api_key.get_secret_value()) from error
-
     def learned(self, model: str) -> frozenset[Quirk]:
         """What the server of `provider/model` refused, or its answers showed; nothing where no such server is."""
         provider, _, name = model.partition("/")
@@ -191,18 +129,8 @@ class OpenAIModel:
         provider, _, name = model.partition("/")
         await self._quirks.forget(self._providers[provider].endpoint, name)
 
-    async def close(self) -> None:
-        """Release all connections. A later call opens new ones."""
-        connections, self._connections = self._connections, {}
-        for connection in connections.values():
-            await connection.close()
-
     def _begin(self, request: ModelRequest) -> _Call:
-        name, _, model = request.model.partition("/")
-        if not model or name not in self._providers:
-            known = ", ".join(self._providers) or "none"
-            raise ModelRefused(request.model, "no such provider is configured.", f"Configured: {known}.")
-        provider = self._providers[name]
+        provider, model = self.provider_of(request.model), request.model.partition("/")[2]
         return _Call(
             request=request,
             provider=provider,
@@ -240,7 +168,7 @@ class OpenAIModel:
 
     async def _chunks(self, call: _Call, answer: Answer) -> AsyncGenerator[object, None]:
         """The chunks of an answer, each in time: the first token, and after it every silence, has its limit."""
-        connection, loop = self._connection(call.provider), asyncio.get_running_loop()
+        connection, loop = self.connection(call.provider), asyncio.get_running_loop()
         if "stream" not in call.body:
             async with asyncio.timeout_at(call.deadline):
                 whole = await connection.ask(call.body)
@@ -320,13 +248,6 @@ class OpenAIModel:
             self._replay_fields[call.request.model] = answer.reasoning_field
         if answer.speech.unopened:
             call.habits.add(Quirk.THINKS_UNOPENED)
-
-    def _connection(self, provider: Provider) -> Connection:
-        if provider.name not in self._connections:
-            self._connections[provider.name] = Connection(
-                provider.base_url, api_key=provider.api_key.get_secret_value(), headers=provider.headers
-            )
-        return self._connections[provider.name]
 
     def _ms_since(self, started: float) -> int:
         return round((self._clock() - started) * 1000)

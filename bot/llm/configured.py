@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from bot.llm.catalogue import Catalogue, LimitsOverride
-from bot.llm.client import Provider
+from bot.llm.endpoints import Provider
 from bot.llm.model_files import MODEL_FILES
 from bot.llm.prices import Prices
 from bot.llm.tariffs import Stated, Tariffs

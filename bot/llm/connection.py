@@ -16,7 +16,7 @@ import aiohttp
 from bot.llm.answer import BrokenAnswer
 from bot.llm.refusals import Refusal, read_refusal
 from bot.llm.sdk import unused_types_left_out
-from bot.llm.transport import AiohttpTransport
+from bot.llm.transport import AiohttpTransport, Response
 
 with unused_types_left_out():
     import openai
@@ -67,6 +67,21 @@ class Connection:
     async def moderate(self, body: Mapping[str, Any]) -> object:
         """Verdicts on texts."""
         return await self._client.post("/moderations", body=body, cast_to=object)
+
+    async def transcribe(self, body: Mapping[str, Any], file: tuple[str, bytes, str]) -> object:
+        """What is said in a file, given by its name, content and media type."""
+        return await self._client.post(
+            "/audio/transcriptions",
+            body=body,
+            files={"file": file},
+            options={"headers": {"Content-Type": "multipart/form-data"}},
+            cast_to=object,
+        )
+
+    async def speak(self, body: Mapping[str, Any]) -> tuple[str, bytes]:
+        """The media type and the content of a text as speech."""
+        answer = await self._client.post("/audio/speech", body=body, cast_to=Response)
+        return answer.headers.get("content-type", ""), answer.content
 
     async def list_models(self) -> object:
         """What the endpoint says it offers."""

@@ -17,6 +17,10 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """This machine, the embedded model above all, is never reached through a proxy."""
 
 
+Response = httpx2.Response
+"""What the SDK gives back unread where it is asked to."""
+
+
 class AiohttpTransport(httpx2.AsyncBaseTransport):
     """Requests to one endpoint, through the proxy that the environment names for it. Faults are those of aiohttp."""
 

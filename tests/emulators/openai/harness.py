@@ -10,7 +10,8 @@ from typing import Any
 from pydantic import SecretStr
 
 from bot.llm.catalogue import Catalogue, LimitsOverride
-from bot.llm.client import OpenAIModel, Provider
+from bot.llm.client import OpenAIModel
+from bot.llm.endpoints import Provider
 from bot.llm.model import Completion, Image, ModelMessage, ModelRequest, Role, TextDelta, ToolCall, ToolSpec
 from bot.llm.quirks import LearnedQuirk, Quirks
 from tests.emulators.openai.emulator import OpenAIEmulator

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 
 from bot.cast import Cast, whom_it_calls
-from bot.chat import CommandNames, Inbound, InboundKind, speaks_to_us
+from bot.chat import SLASHES, CommandNames, Inbound, InboundKind, speaks_to_us
 from bot.commands.command import Command, Desk
 from bot.commands.help import HELP, START
 from bot.commands.parse import Parsed, check_options, find_spec, near_commands, read_options
@@ -53,8 +53,6 @@ class Verdict:
         return self.command is not None and self.command.command.spec.path == START
 
 
-SLASHES = ("/", "／")
-"""What a command begins with; keyboards for Chinese and Japanese write the wide one."""
 NO_SLASHES = str.maketrans(dict.fromkeys(SLASHES))
 
 

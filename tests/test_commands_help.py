@@ -86,13 +86,33 @@ async def test_help_lists_only_what_the_caller_may_use(make_app: MakeApp) -> Non
     assert "/retry" in for_bob
 
 
-@pytest.mark.parametrize("typed", ["session set", "/session.set", "session_set", "SESSION SET"])
+@pytest.mark.parametrize("typed", ["session set", "/session.set", "／session set", "session_set", "SESSION SET"])
 async def test_help_explains_how_to_write_a_command(make_app: MakeApp, typed: str) -> None:
     chat = await open_chat(make_app)
     told = await chat.ask(f"/help {typed}")
     form = "/session set [key] [value] [-m model] [-p persona] [-t on|off] [-n name] [-f here|channel|place]"
     assert f"`{form}`" in told
     assert "- `-m` – The model, as provider/model" in told
+
+
+async def test_help_says_how_several_words_stand_before_a_text(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    assert 'Before a text, `-w` takes one word. Put several in quotes: `-w "two words"`.' in await chat.ask(
+        "/help memory add"
+    )
+    assert "Before a text" not in await chat.ask("/help cast add")
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        ("cast add", "For whom: here, the channel of this thread, or the whole place"),
+        ("lore add", "Whose lorebook: of the card, of the place, or your own"),
+    ],
+)
+async def test_help_tells_of_each_commands_own_choices(make_app: MakeApp, command: str, told: str) -> None:
+    chat = await open_chat(make_app)
+    assert f"- `-f` – {told}" in (await chat.ask(f"/help {command}")).splitlines()
 
 
 async def test_help_on_a_group_explains_all_of_it(make_app: MakeApp) -> None:

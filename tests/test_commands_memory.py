@@ -59,9 +59,9 @@ async def test_what_is_written_down_is_in_the_next_request_and_what_is_forgotten
 
 async def test_an_edited_item_keeps_all_but_its_words(make_app: MakeApp) -> None:
     chat = await remembering(make_app)
-    assert await chat.ask("/memory edit 1 prefers coffee") == "It now is 5: Alice: prefers coffee"
+    assert await chat.ask("/memory edit 1 prefers coffee") == "1 is now 5: Alice: prefers coffee"
     await chat.ask("/memory pin 2")
-    assert await chat.ask("/memory edit 2 · Ferry to Bergen") == "It now is 6: · Ferry to Bergen"
+    assert await chat.ask("/memory edit 2 · Ferry to Bergen") == "2 is now 6: · Ferry to Bergen"
     assert "- `6` 2026-12-24: · Ferry to Bergen 📌" in await chat.ask("/memory list events")
 
 

@@ -81,8 +81,10 @@ async def test_two_slashes_before_a_word_are_text_for_the_persona(make_app: Make
         ("/session set --persna luna", "Did you mean --persona?"),
         (f"/session set -n {'x' * 101}", "at most 100 characters, and this one has 101"),
         (f"/session set name {'x' * 300}", "at most 100 characters, and this one has 300"),
-        ('/session set name "abc', 'A quote opens "abc and none closes it'),
-        ("/session set -n “late night", "A quote opens “late night and none closes it"),
+        ('/session set name "abc', 'A quote opens in "abc and none closes it'),
+        ("/session set -n “late night", "After -n a quote opens “late and none closes it"),
+        ('/session set name say "hi', 'A quote opens in say "hi and none closes it'),
+        ('/cast add Thrupp -w "moss', 'After -w a quote opens "moss and none closes it'),
     ],
 )
 async def test_what_is_refused_says_what_would_do_and_changes_nothing(make_app: MakeApp, line: str, told: str) -> None:
@@ -95,7 +97,8 @@ async def test_what_is_refused_says_what_would_do_and_changes_nothing(make_app: 
     ("line", "name"),
     [
         ("/session set name 'n roll", "'n roll"),
-        ('/session set -n say "hi', 'say "hi'),
+        ('/session set -n say "hi" twice', 'say "hi" twice'),
+        ('/session set -n 12" disc', '12" disc'),
         ("/session set -n “a b”", "a b"),
     ],
 )

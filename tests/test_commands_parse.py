@@ -98,6 +98,10 @@ SET = SPEC_OF["session set"]
         ("-n 'Ann's place' -t on", {"name": "Ann's place", "thinking": "on"}),
         ("-n Ann's place -t on", {"name": "Ann's place", "thinking": "on"}),
         ("-n 'tis late -t on", {"name": "'tis late", "thinking": "on"}),
+        ("-n night timezone UTC", {"name": "night", "key": "timezone", "value": "UTC"}),
+        ("-n late night summary.idle_seconds 9", {"name": "late night", "key": "summary.idle_seconds", "value": "9"}),
+        ("-n language -t on", {"name": "language", "thinking": "on"}),
+        ('system_prompt "Come in," she says.', {"key": "system_prompt", "value": '"Come in," she says.'}),
         ("-n ''", {}),
         ('-n ""', {}),
         ("-t on -t off", {"thinking": "off"}),
@@ -117,7 +121,8 @@ def test_options_are_read_from_a_line(rest: str, options: dict[str, str]) -> Non
         ("session set", "-m -p luna", "command-flag-needs-value"),
         ("session set", "-t maybe", "command-option-choice"),
         ("session set", "timezone UTC --for everyone", "command-option-choice"),
-        ("session set", 'timezone "UTC" now', "command-left-over"),
+        ("session set", '-n "late night -t on', "command-quote-open"),
+        ("memory add", "fact He likes rum -w “Bob", "command-quote-open"),
         ("session reset", "timezone activation", "command-left-over"),
         ("reset", "now", "command-left-over"),
         ("persona list", "-p two", "command-option-number"),
@@ -132,6 +137,25 @@ def test_what_cannot_be_read_is_refused_with_its_reason(name: str, rest: str, pr
     with pytest.raises(UserError) as refusal:
         read_options(Parsed(spec=SPEC_OF[name], rest=rest), NAMES)
     assert refusal.value.message_id == problem
+
+
+@pytest.mark.parametrize(
+    ("name", "rest", "options"),
+    [
+        ("memory add", "fact --who Bob He likes rum", {"kind": "fact", "who": "Bob", "text": "He likes rum"}),
+        ("memory add", "fact He likes rum --who Bob Ray", {"kind": "fact", "who": "Bob Ray", "text": "He likes rum"}),
+        ("memory add", '-w "Bob Ray" fact He likes rum', {"kind": "fact", "who": "Bob Ray", "text": "He likes rum"}),
+        ("memory add", "-w Bob Ray fact He likes rum", {"kind": "fact", "who": "Bob Ray", "text": "He likes rum"}),
+        ("memory add", "-w Bob Ray 事实 He likes rum", {"kind": "fact", "who": "Bob Ray", "text": "He likes rum"}),
+        ("persona edit", "-p Mira scenario A harbour", {"persona": "Mira", "field": "scenario", "value": "A harbour"}),
+        ("persona edit", "scenario -p Mira A harbour", {"persona": "Mira", "field": "scenario", "value": "A harbour"}),
+        ("persona edit", "-p Mira the Brave tags", {"persona": "Mira the Brave", "field": "tags"}),
+        ("persona edit", "-p Mira the Brave", {"persona": "Mira the Brave"}),
+        ("persona revert", "-p Mira the Brave 3", {"persona": "Mira the Brave", "version": "3"}),
+    ],
+)
+def test_an_option_before_a_text_leaves_the_text_alone(name: str, rest: str, options: dict[str, str]) -> None:
+    assert read_options(Parsed(spec=SPEC_OF[name], rest=rest), NAMES) == options
 
 
 def test_switches_take_no_value() -> None:

@@ -17,9 +17,9 @@ from bot.memory.summariser import Subject
 from bot.store import sessions
 from bot.store.compactions import Outcome, Reason
 from bot.store.database import Database
+from bot.store.ledger_tables import model_calls
 from bot.store.memory_tables import compactions, memory_items
 from bot.store.people import set_privacy
-from bot.store.ledger_tables import model_calls
 from bot.testing import NOW, Reply, ScriptedModel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import (

@@ -12,8 +12,8 @@ import pytest
 from sqlalchemy import select
 
 from bot.chat import Author, ChannelRef, InboundKind, Visibility
-from bot.store.memory_tables import memory_items
 from bot.store.ledger_tables import model_calls
+from bot.store.memory_tables import memory_items
 from bot.testing import ScriptedModel, make_inbound
 from tests.conftest import MakeApp
 from tests.remembering import SMALL, noting, talk

@@ -199,7 +199,7 @@ async def test_X07_the_file_of_a_command_is_fetched_only_when_it_asks_and_within
     document = stage.telegram.document(b"x" * 50, "mira.charx", "application/zip")
     async with stage.running(wants_files=lambda _: False) as (_, ears):
         posted = stage.telegram.say(stage.bob, stage.group, **document)
-        stage.telegram.say(stage.alice, stage.group, "/persona import", reply_to=posted)
+        stage.telegram.say(stage.alice, stage.group, "／persona import", reply_to=posted)
         stage.telegram.say(stage.alice, stage.group, caption="/persona import", **document)
         _, quoted, attached = await ears.hear(3)
         assert stage.telegram.calls_of("getFile") == []

@@ -54,6 +54,23 @@ def test_our_mention_is_taken_out_and_others_stay_readable(
     assert (inbound.text, inbound.mentions_me) == (read, mine)
 
 
+@pytest.mark.parametrize(
+    ("typed", "text"),
+    [
+        ("／help@FamiliarBot me", "／help me"),
+        ("／角色@familiarbot 东坡", "／角色 东坡"),
+        ("／help@other_bot me", None),
+        ("see ／help@other_bot", "see ／help@other_bot"),
+    ],
+)
+def test_T17_a_command_behind_a_wide_slash_may_name_its_bot_as_one_behind_a_narrow_slash_does(
+    typed: str, text: str | None
+) -> None:
+    found = read(typed, [], ME)
+    assert (found and found.text) == text
+    assert found is None or found.mentions_me is ("／" in typed[:1])
+
+
 @given(before=st.text(), after=st.text())
 def test_whatever_stands_around_our_mention_is_kept(before: str, after: str) -> None:
     mention = MessageEntity(MessageEntity.MENTION, utf16_length(before), len("@FamiliarBot"))

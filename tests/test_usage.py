@@ -21,8 +21,8 @@ from bot.prompt.build import PromptBuilder
 from bot.prompt.meter import Meter
 from bot.prompt.sections import SECTIONS, Hold, Section, Slot
 from bot.prompt.usage import PARTS, Bucket, PromptUsage
-from bot.store.sessions import SessionRow, session_by_id
 from bot.store.ledger_tables import model_calls
+from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import MessageKind
 from bot.testing import Reply, ScriptedModel, make_row, make_turn
 from bot.tools.context_usage import tell_usage

@@ -9,6 +9,7 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
 from bot.chat import (
+    SLASHES,
     Author,
     ChannelRef,
     CommandMenu,
@@ -47,7 +48,7 @@ class CommandCompleter(Completer):
     ) -> AsyncGenerator[Completion, None]:
         """Offers for the word before the cursor."""
         line = document.text_before_cursor
-        if not line.startswith(("/", "／")):
+        if not line.startswith(SLASHES):
             return
         before, typed = _cut_last_word(line[1:])
         all_words = cut_words(before)
@@ -100,7 +101,7 @@ class CommandCompleter(Completer):
             )
             offered = next((flag for flag in flags if flag.startswith(typed.lower())), None)
             if offered and option.name not in standing.given:
-                about = self._menu.translate(f"option-{option.name}", locale)
+                about = self._menu.translate(option.description, locale)
                 yield Completion(offered, start_position=-len(typed), display_meta=about)
 
     async def _values(
@@ -134,7 +135,9 @@ def _cut_last_word(line: str) -> tuple[str, str]:
 
 
 def _read(spec: CommandSpec, words: Sequence[Word], names: CommandNames) -> _Standing:
-    """The options that words give. A flag takes the word after it; an option for the rest takes all up to a flag."""
+    """The options that words give. A flag takes the word after it; an option for the rest takes all up to a flag, or up
+    to what the command itself takes next.
+    """
     given: dict[str, str] = {}
     positionals = [option for option in spec.typed if option.flag is None]
     taking: OptionSpec | None = None
@@ -147,6 +150,8 @@ def _read(spec: CommandSpec, words: Sequence[Word], names: CommandNames) -> _Sta
             taking, since = None if is_switch else flagged, None
             positionals = [option for option in positionals if option is not flagged]
             continue
+        if taking and since is not None and names.begins(word.text, next(iter(positionals), None)):
+            taking, since = None, None
         option = taking or (positionals.pop(0) if positionals else None)
         if option is None:
             continue
@@ -157,4 +162,4 @@ def _read(spec: CommandSpec, words: Sequence[Word], names: CommandNames) -> _Sta
 
 
 def _quoted(value: str, option: OptionSpec) -> str:
-    return f'"{value}"' if " " in value and not option.rest else value
+    return f'"{value}"' if " " in value and (option.flag or not option.rest) else value

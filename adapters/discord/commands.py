@@ -115,7 +115,7 @@ def _required_first(options: Sequence[OptionSpec]) -> list[OptionSpec]:
 
 def _option(menu: CommandMenu, option: OptionSpec) -> dict[str, Any]:
     names = {locale: menu.names.of_option(option.name, locale)[0] for locale in menu.locales}
-    node = _described(menu, option.name, names, f"option-{option.name}")
+    node = _described(menu, option.name, names, option.description)
     node |= {"type": TYPES.get(option.kind, STRING), "required": option.required}
     if option.choices:
         node["choices"] = [_choice(menu, choice) for choice in option.choices[:CHOICES]]

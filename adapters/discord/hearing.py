@@ -31,7 +31,7 @@ from adapters.discord.inbound import (
 from adapters.discord.interactions import Interactions
 from adapters.discord.lanes import Lanes, Spawn
 from adapters.discord.rights import Rights
-from bot.chat import ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Visibility, WantsFiles
+from bot.chat import SLASHES, ChannelRef, CommandMenu, Deliver, Inbound, InboundKind, Visibility, WantsFiles
 
 log = structlog.get_logger(__name__)
 
@@ -116,7 +116,7 @@ class Hearing:
         inbound = to_inbound(message, self._me)
         if inbound and inbound.attachments and self._wants_files(inbound):
             inbound = replace(inbound, attachments=await self._files.read(files_of(message)))
-        elif inbound and inbound.text.startswith("/"):
+        elif inbound and inbound.text.startswith(SLASHES):
             inbound = replace(inbound, attachments=self._files.offer(message))
         if inbound:
             await deliver(inbound)

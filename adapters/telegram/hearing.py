@@ -20,7 +20,7 @@ from adapters.telegram.inbound import migration, quoted_of, to_inbound, to_migra
 from adapters.telegram.lanes import Lanes, Spawn
 from adapters.telegram.outbox import Outbox
 from adapters.telegram.reading import Me
-from bot.chat import Deliver, Inbound, InboundKind, WantsFiles
+from bot.chat import SLASHES, Deliver, Inbound, InboundKind, WantsFiles
 
 log = structlog.get_logger(__name__)
 
@@ -100,7 +100,7 @@ class Hearing:
         if inbound is None:
             return None
         if not self._wants_files(inbound):
-            is_command = inbound.text.startswith("/")
+            is_command = inbound.text.startswith(SLASHES)
             return replace(inbound, attachments=self._downloads.offer(messages)) if is_command else inbound
         ours = inbound.reply_to is None or inbound.reply_to.is_mine  # what we said is known
         quoted = None if ours else quoted_of(messages[0])

@@ -4,6 +4,7 @@ offsets count UTF-16 code units.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -48,7 +49,14 @@ def read(text: str, entities: Sequence[MessageEntity], me: Me) -> Reading | None
             case _:
                 continue
         units = text.encode("utf-16-le")
+    if wide := _WIDE_COMMAND.match(text):  # for Telegram itself no command, and so no entity
+        if not _is_me(wide["addressee"], me):
+            return None
+        mentions_me, text = True, wide["command"] + text[wide.end() :]
     return Reading(text=text.strip(), mentions_me=mentions_me)
+
+
+_WIDE_COMMAND = re.compile(r"\s*(?P<command>／[\w.-]+)@(?P<addressee>[A-Za-z0-9_]+)")
 
 
 def _is_me(username: str, me: Me) -> bool:

@@ -42,9 +42,10 @@ from bot.chat.replies import (
     SentPart,
     Speaker,
 )
-from bot.chat.words import Word, cut_words, opens_quote
+from bot.chat.words import SLASHES, Word, cut_words, leaves_quote_open, opens_quote
 
 __all__ = [
+    "SLASHES",
     "Adapter",
     "AskForm",
     "Attachment",
@@ -84,6 +85,7 @@ __all__ = [
     "WantsFiles",
     "Word",
     "cut_words",
+    "leaves_quote_open",
     "opens_quote",
     "speaks_to_us",
     "words_after",

@@ -39,6 +39,15 @@ class OptionSpec:
     choices: tuple[str, ...] = ()
     completes: bool = False
     """Whether `Complete` offers values for it."""
+    about: str = ""
+    """The catalogue message that describes it; empty = `option-<name>`."""
+    knows: Callable[[str], bool] | None = None
+    """Whether a word is one of its values, where they are many and no closed set."""
+
+    @property
+    def description(self) -> str:
+        """The catalogue message that says what it is."""
+        return self.about or f"option-{self.name}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,6 +148,22 @@ class CommandNames:
             return wanted
         named = ((choice, self.of_choice(choice, locale)) for locale in self.locales for choice in known)
         return next((choice for choice, names in named if wanted in map(_folded, names)), None)
+
+    def begins(self, typed: str, option: OptionSpec | None) -> bool:
+        """Whether a word that follows the value of a flag is the value of the positional `option`, and so no further
+        word of the flag's. Free text that must come or takes the rest begins with any word.
+        """
+        match option:
+            case None:
+                return False
+            case OptionSpec(kind=OptionKind.CHOICE):
+                return self.find_choice(typed, option.choices) is not None
+            case OptionSpec(kind=OptionKind.INTEGER):
+                return typed.isdecimal()
+            case _ if option.knows is not None:
+                return option.knows(typed)
+            case _:
+                return option.rest or option.required
 
     def find_flag(self, typed: str, options: Iterable[OptionSpec]) -> OptionSpec | None:
         """The option whose flag somebody typed: `-p`, or `--persona` in any language."""

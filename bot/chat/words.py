@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+SLASHES = ("/", "／")
+"""What a command begins with; keyboards for Chinese and Japanese write the wide one."""
+
 QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』")
 """Pairs that hold a word together: those of a shell, and those that phones and keyboards make of them."""
 
@@ -32,6 +35,11 @@ def opens_quote(text: str) -> bool:
     """Whether a text begins with a quote that nothing closes. An apostrophe may begin a word by itself."""
     pairs = {pair[0]: pair[1] for pair in QUOTES if pair[0] not in "'‘"}
     return text[:1] in pairs and pairs[text[0]] not in text[1:]
+
+
+def leaves_quote_open(text: str) -> bool:
+    """Whether a quote opens at the beginning of some word and nothing closes it."""
+    return any(not word.is_quoted and opens_quote(text[word.start :]) for word in cut_words(text))
 
 
 def _word(found: re.Match[str]) -> Word:

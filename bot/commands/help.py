@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from bot.chat import ChannelRef, CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
+from bot.chat import SLASHES, ChannelRef, CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk
 from bot.commands.parse import OWN_ACTIONS, find_path
 from bot.errors import UserError
@@ -34,7 +34,7 @@ async def show_help(call: Call, desk: Desk) -> Outbound:
 
 def _named(typed: str, commands: Sequence[CommandSpec], desk: Desk) -> list[CommandSpec]:
     """The commands that somebody means: one, or all of a group."""
-    path, rest = find_path(typed.strip().lstrip("/"), commands, desk.names)
+    path, rest = find_path(typed.strip().lstrip("".join(SLASHES)), commands, desk.names)
     named = [spec for spec in commands if path and spec.path[: len(path)] == path]
     if named and (not rest or named[0].path == path):
         return named
@@ -105,11 +105,19 @@ def _usage(spec: CommandSpec, call: Call, desk: Desk) -> str:
     heading = " · ".join(f"`{form}`" for form in forms)
     lines = [f"{heading} – {_description(spec, call, desk)}"]
     for option in spec.options:
-        meaning = desk.text(f"option-{option.name}", call.locale)
+        meaning = desk.text(option.description, call.locale)
         lines.append(f"- {_option_names(option, names[option.name])} – {meaning}")
+    if flag := _flag_of_words(spec):
+        lines.append(desk.text("help-quotes", call.locale, flag=flag))
     if spec.example:
         lines.append(desk.catalogue.text("help-example", call.locale, line=f"`/{spec.example}`"))
     return "\n".join(lines)
+
+
+def _flag_of_words(spec: CommandSpec) -> str | None:
+    """A flag that takes several words although the command's own text may follow it."""
+    has_text = any(option.rest and not option.flag for option in spec.options)
+    return next((option.flag for option in spec.options if option.flag and option.rest and has_text), None)
 
 
 def _option_names(option: OptionSpec, name: str) -> str:
@@ -144,7 +152,7 @@ async def start(call: Call, desk: Desk) -> Outbound | None:
 
 async def suggest_commands(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Commands by what is typed of their names."""
-    wanted = re.sub("[._ ]+", " ", query.typed.lstrip("/")).casefold()
+    wanted = re.sub("[._ ]+", " ", query.typed.lstrip("".join(SLASHES))).casefold()
     locale = query.author.locale
     specs = [command.spec for command in desk.commands()]
     return [spec.name for spec in specs if wanted in spec.name or wanted in desk.names.of_path(spec.path, locale)]

@@ -132,7 +132,7 @@ async def edit_item(call: Call, desk: Desk) -> Outbound:
     is_fact = item.new.kind is ItemKind.FACT
     new = replace(item.new, text=naming(text, item.new.subject_name) if is_fact else text)
     number = await desk.db.run(put, Add(item=new, replaces=item.id), call, desk)
-    return desk.say("memory-edited", call, item=str(number), text=new.text)
+    return desk.say("memory-edited", call, old=str(item.id), item=str(number), text=new.text)
 
 
 async def pin_item(call: Call, desk: Desk) -> Outbound:

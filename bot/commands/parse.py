@@ -9,7 +9,16 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bot.chat import CommandNames, CommandSpec, OptionKind, OptionSpec, Word, cut_words, words_after
+from bot.chat import (
+    CommandNames,
+    CommandSpec,
+    OptionKind,
+    OptionSpec,
+    Word,
+    cut_words,
+    opens_quote,
+    words_after,
+)
 from bot.errors import UserError
 from bot.spelling import near_names
 
@@ -91,6 +100,9 @@ def near_children(typed: str, path: tuple[str, ...], words: Sequence[str], names
 def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
     """The options of a command line: flags anywhere, positionals in order, quoted words kept together.
 
+    A flag that takes several words takes them up to the next flag, or up to what the command itself takes next: before
+    a text that is one word, or what stands in quotes.
+
     Raises:
         UserError: an unknown flag, a flag without its value, a value that does not fit, or something left over.
     """
@@ -108,23 +120,34 @@ def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
                 continue
             if not words or _known_flag(spec, words[0], names):
                 raise UserError("command-flag-needs-value", flag=flag, command=spec.name)
+            if opens_quote(words[0].text) and not words[0].is_quoted:
+                raise UserError("command-quote-open", word=words[0].text, flag=flag)
         elif positionals:
             option = positionals.pop(0)
         else:
             raise _left_over(parsed, words[0], names)
-        found[option.name] = _take_value(spec, option, rest, words, names)
+        following = positionals[0] if option.flag and positionals else None
+        found[option.name] = _take_value(spec, option, rest, words, following, names)
     return check_options(spec, found, names)
 
 
-def _take_value(spec: CommandSpec, option: OptionSpec, rest: str, words: list[Word], names: CommandNames) -> str:
-    """The value at the front of `words`, which it is taken from: one word, or everything up to the next flag."""
+def _take_value(
+    spec: CommandSpec,
+    option: OptionSpec,
+    rest: str,
+    words: list[Word],
+    following: OptionSpec | None,
+    names: CommandNames,
+) -> str:
+    """The value at the front of `words`, which it is taken from: one word, or everything up to the next flag or to the
+    `following` option. A text may begin with something in quotes; a flag's value ends with its quotes.
+    """
     first = words.pop(0)
-    if not option.rest or first.is_quoted:
-        return first.text
     end = first.end
-    while words and _known_flag(spec, words[0], names) is None:
-        end = words.pop(0).end
-    return rest[first.start : end]
+    if option.rest and not (option.flag and first.is_quoted):
+        while words and _known_flag(spec, words[0], names) is None and not names.begins(words[0].text, following):
+            end = words.pop(0).end
+    return first.text if end == first.end else rest[first.start : end]
 
 
 def _left_over(parsed: Parsed, word: Word, names: CommandNames) -> UserError:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, opens_quote
+from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, leaves_quote_open
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, Reach, reach_of, source_of
 from bot.commands.command import Call, Command, Desk, inert
-from bot.commands.keys import ALL, NAME, find_key, read_value, shown
+from bot.commands.keys import ALL, NAME, find_key, known_key, read_value, shown
 from bot.commands.offers import suggest_for_reset, suggest_for_set
 from bot.errors import UserError
 from bot.opening import model_in_force
@@ -123,7 +123,7 @@ def _typed_values(call: Call, desk: Desk) -> tuple[dict[str, str], str | None]:
 
 def _sound_label(typed: str) -> str:
     label = " ".join(typed.split())
-    if opens_quote(label):
+    if leaves_quote_open(label):
         raise UserError("session-name-quote", name=label)
     if len(label) > LABEL_CHARS:
         raise UserError("session-name-long", count=len(label), most=LABEL_CHARS)
@@ -184,7 +184,7 @@ def _effective(name: str, settings: SessionSettings, call: Call, desk: Desk) -> 
     return _value(value, call, desk)
 
 
-KEY = OptionSpec(name="key", completes=True)
+KEY = OptionSpec(name="key", completes=True, knows=lambda typed: known_key(typed) is not None)
 
 SET_OPTIONS = (
     KEY,

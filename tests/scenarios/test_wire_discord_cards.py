@@ -47,7 +47,7 @@ async def test_a_card_is_attached_to_a_message_or_to_the_one_replied_to(lab: Dis
     await spot.ask(lab.alice, "/persona import", attachments=[("vera.png", card("Vera"))])
     await spot.says(lambda text: text.startswith("**Vera**, as I read it from vera.png"))
     posted = await lab.bob.send(spot.channel, "look what I made", attachments=[("ivo.png", card("Ivo"))])
-    await spot.ask(lab.alice, "/persona import --yes", reply_to=posted)
+    await spot.ask(lab.alice, "／persona import --yes", reply_to=posted)
     await spot.says(lambda text: "**Ivo** can speak now" in text)
 
 

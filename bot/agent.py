@@ -15,6 +15,7 @@ from bot.hook_calls import HookCalls
 from bot.llm.model import (
     INTERRUPTED,
     Attempt,
+    Bill,
     Completion,
     Finish,
     Handover,
@@ -62,6 +63,8 @@ class Asked:
     outcome: str = INTERRUPTED
     model: str = ""
     """Who is asked, where it is another model than the turn's."""
+    rounds: int = 0
+    """How many rounds of tools had run before."""
 
     def complete(self, completion: Completion) -> None:
         """Note the answer to it."""
@@ -129,7 +132,7 @@ class Agent:
             if step:
                 prompt = self._builder.extend(prompt, answer.exchanges, tools=tools)
             sent, tools = await self._as_hooks_want(turn, prompt, tools, answer.exchanges)
-            answer.calls.append(Asked(sent.usage, sent.counted))
+            answer.calls.append(Asked(sent.usage, sent.counted, rounds=len(answer.exchanges)))
             await self._hooks.on_usage(turn, sent.usage)
             completion = await self._call(turn, sent, tools, answer, show)
             await self._hooks.after_model(turn, completion)
@@ -176,6 +179,7 @@ class Agent:
             tools=tools,
             thinking=turn.settings.values.thinking,
             fallbacks=turn.fallbacks,
+            bill=_bill(turn, prompt),
         )
         # Text before a tool call stays above the text that comes after it.
         before = f"{answer.text}\n\n" if answer.text else ""
@@ -228,6 +232,16 @@ async def _noted(events: AsyncGenerator[ModelEvent, None], asked: Asked) -> Asyn
     except ModelError as error:
         asked.model = error.model
         raise
+
+
+def _bill(turn: Turn, prompt: Prompt) -> Bill:
+    """Whom a request counts against; where the persona speaks first, nobody has asked."""
+    return Bill(
+        place_key=turn.session.channel.place_key,
+        author_key=None if turn.raises is not None else turn.asker.key,
+        is_exempt=turn.asker.is_exempt,
+        input_tokens=prompt.usage.used - prompt.usage.max_tokens,
+    )
 
 
 async def _show_doing(show: Show, text: str, doing: str) -> None:

@@ -126,6 +126,8 @@ class TurnRequest:
     """How many such answers led to this one."""
     channel: ChannelRef | None = None
     """Where somebody waits; `None` after a restart, when nobody is told that there will be no answer."""
+    is_exempt: bool = False
+    """Whether the limits per person and place do not count for whoever asks."""
 
 
 RunTurn = Callable[[TurnRequest, TurnControl], Coroutine[Any, Any, Sequence[TurnRequest]]]

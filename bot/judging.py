@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 
 from bot.cast import Cast, whom_it_calls
@@ -16,6 +16,7 @@ from bot.commands.persona_interview import ANSWER
 from bot.gate import LoopGuard, should_answer
 from bot.overrides import SessionSettings
 from bot.quota import Admission
+from bot.store.database import Tx
 from bot.store.tables import MessageKind
 
 
@@ -36,11 +37,11 @@ class Verdict:
     """A command is one also when it is none of ours, or no longer: it reaches no prompt."""
     command: CommandLine | None = None
     notice: str | None = None
-    """A catalogue message that tells why nothing will happen."""
+    """A catalogue message that tells why nothing will happen or, before an answer, that a limit is near."""
+    facts: Mapping[str, str | int] = field(default_factory=dict)
+    """What fills it."""
     callees: tuple[str, ...] = ()
     """Who of a cast is to answer, in this order; empty where one persona speaks alone."""
-    near: str = ""
-    """The fact of that name in the notice: what may have been meant."""
 
     @property
     def is_contact(self) -> bool:
@@ -72,7 +73,14 @@ class Judge:
     rng: random.Random
 
     def judge(
-        self, inbound: Inbound, settings: SessionSettings, cast: Cast, *, spoken_to: str | None, is_private: bool
+        self,
+        tx: Tx,
+        inbound: Inbound,
+        settings: SessionSettings,
+        cast: Cast,
+        *,
+        spoken_to: str | None,
+        is_private: bool,
     ) -> Verdict:
         """What becomes of a message, command or button that is heard for the first time. `spoken_to` is the persona
         whose message it replies to.
@@ -93,17 +101,23 @@ class Judge:
         ) or (cast.is_several and bool(cast.named(inbound.text)))
         if not is_called or not self.loop_guard.allows(inbound):
             return Verdict()
-        match self.desk.admit(inbound.author.key, settings):
-            case Admission.ADMITTED:
-                callees = self._callees(inbound, settings, cast, spoken_to=spoken_to, is_private=is_private)
-                return Verdict(addressed=True, callees=callees)
-            case Admission.NOTICE:
-                return Verdict(notice="quota-exceeded")
-            case Admission.SILENT:
-                return Verdict()
+        ruling = self.desk.admit(tx, inbound, settings)
+        is_told = ruling.admission is not Admission.SILENT and not inbound.author.is_bot  # D07
+        notice = ruling.notice if is_told and ruling.notice else None
+        if not ruling.is_admitted:
+            return Verdict(notice=notice, facts=ruling.facts)
+        callees = self._callees(tx, inbound, settings, cast, spoken_to=spoken_to, is_private=is_private)
+        return Verdict(addressed=True, callees=callees, notice=notice, facts=ruling.facts)
 
     def _callees(
-        self, inbound: Inbound, settings: SessionSettings, cast: Cast, *, spoken_to: str | None, is_private: bool
+        self,
+        tx: Tx,
+        inbound: Inbound,
+        settings: SessionSettings,
+        cast: Cast,
+        *,
+        spoken_to: str | None,
+        is_private: bool,
     ) -> tuple[str, ...]:
         """Whose answers there will be; each after the first counts against the limit, too."""
         if not cast.is_several:
@@ -111,14 +125,15 @@ class Judge:
         first, *more = whom_it_calls(
             cast, inbound, settings.values, self.rng, spoken_to=spoken_to, by_chance=not is_private
         )
-        admit = self.desk.admit
-        admitted = takewhile(lambda _: admit(inbound.author.key, settings) is Admission.ADMITTED, more)
+        admitted = takewhile(lambda _: self.desk.admit(tx, inbound, settings, warns=False).is_admitted, more)
         return (first, *admitted)
 
     def _unknown_command(self, inbound: Inbound) -> Verdict:
         specs = [command.spec for command in self.desk.commands()]
         near = ", ".join(near_commands(inbound.text[1:], specs, self.desk.names))
-        return Verdict(kind=MessageKind.COMMAND, notice="command-meant" if near else "command-unknown", near=near)
+        return Verdict(
+            kind=MessageKind.COMMAND, notice="command-meant" if near else "command-unknown", facts={"near": near}
+        )
 
     def command_line(self, inbound: Inbound) -> CommandLine | None:
         """The command of ours that an inbound names, or whose question it answers."""

@@ -131,7 +131,13 @@ class TurnOpener:
         if found is None:
             return None
         read = self._read(tx, session, conversation_id, *found, persona_id=request.persona_id)
-        asker = Asker(key=request.author_key, name="", locale=request.locale, is_bot=request.author_is_bot)
+        asker = Asker(
+            key=request.author_key,
+            name="",
+            locale=request.locale,
+            is_bot=request.author_is_bot,
+            is_exempt=request.is_exempt,
+        )
         return self._turn(tx, read, asker, continues=request.message_id is None and request.follows is None)
 
     def _conversation_for(self, tx: Tx, session: SessionRow, persona_id: str | None) -> int | None:

@@ -32,7 +32,7 @@ from bot.hooks import Origin
 from bot.introduction import Introducer
 from bot.judging import CommandLine, Judge, options_of
 from bot.news import News
-from bot.quota import Admission, Quota
+from bot.quota import Admission, Rate
 from bot.recording import Heard, Recorder
 from bot.store import sessions
 from bot.store.database import Database
@@ -53,7 +53,7 @@ class Pipeline:
     recorder: Recorder
     introducer: Introducer
     hooks: HookCalls
-    refusals: Quota
+    refusals: Rate
     """Counts refusals, so that a stranger hears one per minute and not one per message."""
     now: Callable[[], datetime]
 
@@ -100,8 +100,8 @@ class Pipeline:
             if heard.verdict.is_start:
                 return  # it is answered by that
         if heard.verdict.notice is not None:
-            await self._tell(inbound, self._text(heard, inbound, heard.verdict.notice, near=heard.verdict.near))
-        elif heard.verdict.command is not None:
+            await self._tell(inbound, self._text(heard, inbound, heard.verdict.notice, **heard.verdict.facts))
+        if heard.verdict.command is not None:
             await self._run_command(heard, heard.verdict.command, inbound)
         elif heard.verdict.addressed:
             for news in heard.news:
@@ -187,6 +187,7 @@ class Pipeline:
             locale=inbound.author.locale,
             author_is_bot=inbound.author.is_bot and heard.author_key == inbound.author.key,
             channel=inbound.channel,
+            is_exempt=self.desk.quota.is_exempt(inbound.author),
         )
         for persona_id in heard.verdict.callees or (None,):
             called = replace(request, persona_id=persona_id)

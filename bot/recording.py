@@ -97,7 +97,7 @@ class Recorder:
         conversation_id = _listen(tx, session, cast, settings, now)
         original = self.reposts.find_original(tx, session, inbound)
         spoken_to = _spoken_to(tx, session, inbound) if cast.is_several else None
-        verdict = self._judge(inbound, original, settings, cast, spoken_to=spoken_to, is_private=is_private)
+        verdict = self._judge(tx, inbound, original, settings, cast, spoken_to=spoken_to, is_private=is_private)
         introduction = None
         if verdict.is_contact and not inbound.author.is_bot:
             user = inbound.author.name
@@ -127,6 +127,7 @@ class Recorder:
 
     def _judge(
         self,
+        tx: Tx,
         inbound: Inbound,
         original: Original | None,
         settings: SessionSettings,
@@ -138,7 +139,7 @@ class Recorder:
         if original is not None:
             return Verdict(addressed=original.is_waiting)
         if inbound.kind is not InboundKind.EDIT:
-            return self.judge.judge(inbound, settings, cast, spoken_to=spoken_to, is_private=is_private)
+            return self.judge.judge(tx, inbound, settings, cast, spoken_to=spoken_to, is_private=is_private)
         is_command = self.judge.command_line(replace(inbound, kind=InboundKind.MESSAGE)) is not None
         return Verdict(kind=MessageKind.COMMAND if is_command else MessageKind.SAID)  # T12, D31: it is not answered
 

@@ -32,6 +32,8 @@ class Asker:
     name: str
     locale: str | None = None
     is_bot: bool = False
+    is_exempt: bool = False
+    """Whether the limits per person and place do not count."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

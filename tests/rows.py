@@ -13,7 +13,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.personas.library", "bot.memory.recall", "bot.memory.audience", "bot.turn", "bot.hooks"),
     ("bot.guard", "bot.hook_calls", "bot.outgoing"),
     ("bot.personas.imported", "bot.portraits", "bot.interviews"),
-    ("bot.gate", "bot.cast", "bot.faces", "bot.quota", "bot.reposts", "bot.prompt", "bot.lore", "bot.greeting"),
+    ("bot.gate", "bot.cast", "bot.faces", "bot.quota", "bot.metering", "bot.reposts", "bot.prompt", "bot.lore", "bot.greeting"),
     ("bot.apology", "bot.tools", "bot.tool_calls"),
     ("bot.agent", "bot.memory", "bot.accounting", "bot.settling", "bot.running_rounds"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge", "bot.approvals"),

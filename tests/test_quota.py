@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.quota import AUTO_PER_MINUTE, WINDOW_SECONDS, Admission, Quota
+from bot.quota import AUTO_PER_MINUTE, WINDOW_SECONDS, Admission, Rate
 from bot.store import sessions
 from bot.store.database import Tx
 from bot.store.tables import Scope
@@ -44,7 +44,7 @@ def test_messages_beyond_the_limit_are_refused_with_one_notice_per_window(
     per_minute: int, seconds: list[float], verdicts: list[Admission]
 ) -> None:
     clock, given_at = Clock(), []
-    quota = Quota(per_minute, clock)
+    quota = Rate(per_minute, clock)
     for second in seconds:
         clock.now = 1000 + second
         given_at.append(quota.admit("fake:alice"))
@@ -52,7 +52,7 @@ def test_messages_beyond_the_limit_are_refused_with_one_notice_per_window(
 
 
 def test_X10_one_persons_flood_costs_nobody_else() -> None:
-    quota = Quota(1, Clock())
+    quota = Rate(1, Clock())
     flood = [quota.admit("fake:mallory") for _ in range(200)]
     assert [flood.count(verdict) for verdict in (ADMITTED, NOTICE, SILENT)] == [1, 1, 198]
     assert quota.admit("fake:alice") is ADMITTED
@@ -64,7 +64,7 @@ def test_no_window_ever_holds_more_than_the_limit(per_minute: int, pauses: list[
     admitted: list[float] = []
     told: list[float] = []
     clock = Clock()
-    quota = Quota(per_minute, clock)
+    quota = Rate(per_minute, clock)
     for pause in pauses:
         clock.now += pause
         verdict = quota.admit("fake:alice")
@@ -77,7 +77,7 @@ def test_no_window_ever_holds_more_than_the_limit(per_minute: int, pauses: list[
 
 def test_strangers_who_never_come_back_are_forgotten() -> None:
     clock = Clock()
-    quota = Quota(5, clock)
+    quota = Rate(5, clock)
     for number in range(1000):
         clock.now += 1
         quota.admit(f"fake:{number}")

@@ -14,6 +14,7 @@ from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
 from bot.app.personas import granted_by, persona_problems
 from bot.app.platforms import Platforms, configured_adapters
+from bot.app.quota import build_purse, build_quota, metered
 from bot.app.running import App, Core, Models
 from bot.app.tools import Workshop, build_workshop
 from bot.asking import make_ask_form
@@ -39,6 +40,7 @@ from bot.llm.configured import (
     default_model,
     model_catalogue,
     model_prices,
+    model_tariffs,
     runs_on_this_machine,
 )
 from bot.llm.directory import ModelDirectory
@@ -56,7 +58,6 @@ from bot.portraits import Portraits
 from bot.prompt.build import PromptBuilder
 from bot.prompt.sections import SECTIONS
 from bot.prompt.tokens import ModelTokens, TokenCounter
-from bot.quota import AUTO_PER_MINUTE, Quota
 from bot.runner import TurnRunner
 from bot.running_rounds import RunningRounds
 from bot.scheduler import Scheduler
@@ -197,6 +198,8 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
     learned: list[LearnedQuirk] = []
     catalogue = model_catalogue(core.settings, local)
     providers = configured_providers(core.settings, local)
+    tariffs = model_tariffs(core.settings, providers)
+    purse = build_purse(core, tariffs)
     client = OpenAIModel(providers, Quirks(lambda: learned, save, drop), catalogue)
     default = default_model(core.settings, local)
 
@@ -205,7 +208,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
         return (local.name,) if local is not None and provider == LOCAL else await client.list_models(provider)
 
     return Models(
-        model=Router(model or client, catalogue.limits),
+        model=Router(metered(core, model or client, providers, tariffs, purse), catalogue.limits),
         servers=client,
         catalogue=catalogue,
         directory=ModelDirectory(tuple(providers), default, list_models),
@@ -213,6 +216,8 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
         learned=learned,
         cost_money={name for name, provider in providers.items() if not runs_on_this_machine(provider)},
         prices=model_prices(core.settings, providers),
+        tariffs=tariffs,
+        purse=purse,
     )
 
 
@@ -304,8 +309,7 @@ def _build_desk(
         tasks=core.tasks,
         policy=AccessPolicy(access=core.settings.access),
         limits=models.catalogue.limits,
-        quota=Quota(_messages_per_minute(core.settings), time.monotonic),
-        is_counted=_make_is_counted(core.settings, models),
+        quota=build_quota(core, models),
         learned=models.servers.learned,
         forget=models.servers.forget,
         endpoints=models.model.health,
@@ -323,18 +327,3 @@ def _build_menu(core: Core, desk: Desk, commands: Sequence[Command]) -> CommandM
         complete=make_complete(desk, commands),
         ask_form=make_ask_form(desk, core.now),
     )
-
-
-def _messages_per_minute(settings: Settings) -> int:
-    configured = settings.quota.messages_per_minute
-    return AUTO_PER_MINUTE if configured == "auto" else configured
-
-
-def _make_is_counted(settings: Settings, models: Models) -> Callable[[str], bool]:
-    """A limit that the operator set counts always, the automatic one where a model costs money."""
-    is_auto = settings.quota.messages_per_minute == "auto"
-
-    def is_counted(model: str) -> bool:
-        return not is_auto or model.partition("/")[0] in models.cost_money
-
-    return is_counted

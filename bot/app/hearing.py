@@ -12,7 +12,7 @@ from bot.introduction import Introducer
 from bot.judging import Judge
 from bot.news import NewsDesk
 from bot.pipeline import Pipeline
-from bot.quota import Quota
+from bot.quota import Rate
 from bot.recording import Recorder
 from bot.reposts import RecentReposts
 
@@ -45,6 +45,6 @@ def build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
         recorder=recorder,
         introducer=introducer,
         hooks=core.hooks,
-        refusals=Quota(REFUSALS_PER_MINUTE, time.monotonic),
+        refusals=Rate(REFUSALS_PER_MINUTE, time.monotonic),
         now=core.now,
     )

@@ -24,6 +24,7 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.prices import Prices
 from bot.llm.quirks import LearnedQuirk
 from bot.llm.router import Router
+from bot.llm.tariffs import Tariffs
 from bot.locale import Catalogue
 from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
@@ -32,6 +33,7 @@ from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary
 from bot.pipeline import Pipeline
 from bot.prompt.tokens import ModelTokens, TokenCounter
+from bot.quota import Purse
 from bot.scheduler import Job, Scheduler
 from bot.settings import Settings
 from bot.store import closing, ledger, messages, privacy, reminders, replies, rounds, schema, sessions
@@ -93,6 +95,9 @@ class Models:
     cost_money: set[str]
     """The servers whose answers most likely do."""
     prices: Prices
+    tariffs: Tariffs
+    purse: Purse | None
+    """What holds spending to the limits by day and month; nothing where there are none."""
 
 
 @dataclass(kw_only=True)

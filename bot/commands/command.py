@@ -33,9 +33,9 @@ from bot.overrides import Resolver, SessionSettings
 from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary, Shelf
 from bot.portraits import Portraits
-from bot.quota import Admission, Quota
+from bot.quota import Quota, Ruling
 from bot.settings import Settings
-from bot.store.database import Database
+from bot.store.database import Database, Tx
 from bot.store.sessions import SessionRow
 from bot.tasks import Tasks
 from bot.tools.toolbox import Toolbox
@@ -112,8 +112,6 @@ class Desk:
     tasks: Tasks
     policy: AccessPolicy
     quota: Quota
-    is_counted: Callable[[str], bool]
-    """Whether answers of a model, by its full name, count against the quota."""
     learned: Callable[[str], Collection[Quirk]]
     """What a model's server refused, or its answers showed, by its full name."""
     forget: Callable[[str], Awaitable[None]]
@@ -168,20 +166,22 @@ class Desk:
         """Whether a model takes pictures, as far as is known."""
         return self.limits(model).vision and Quirk.NO_IMAGES not in self.learned(model)
 
-    def demand_quota(self, call: Call) -> None:
-        """Count a command that costs a model call against the caller's limit (X10).
+    async def demand_quota(self, call: Call) -> None:
+        """Count a command that costs a model call against the limits (X10).
 
         Raises:
-            UserError: the limit is reached.
+            UserError: one is reached.
         """
-        if self.admit(call.inbound.author.key, call.settings) is not Admission.ADMITTED:
-            raise UserError("quota-exceeded")
+        ruling = await self.db.run(self.admit, call.inbound, call.settings, warns=False)
+        if not ruling.is_admitted:
+            raise UserError(ruling.notice, **ruling.facts)
 
-    def admit(self, author_key: str, settings: SessionSettings) -> Admission:
-        """Count an answer against its asker's limit, if it is the model in force there that counts (X10)."""
-        if not self.is_counted(model_in_force(self.models, settings).name):
-            return Admission.ADMITTED
-        return self.quota.admit(author_key)
+    def admit(self, tx: Tx, inbound: Inbound, settings: SessionSettings, *, warns: bool = True) -> Ruling:
+        """Count an answer of the model in force against the limits of whoever asks, where they do (X10); `warns` lets
+        the ruling tell of a limit that is near.
+        """
+        bill = self.quota.bill(inbound.author, inbound.channel.place_key)
+        return self.quota.admit(tx, bill, model_in_force(self.models, settings).name, warns=warns)
 
 
 Run = Callable[[Call, Desk], Awaitable[Outbound | None]]

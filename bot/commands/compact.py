@@ -26,7 +26,7 @@ async def compact(call: Call, desk: Desk) -> None:
     kept = call.settings.values.summary.keep_recent
     if turn is None or count <= kept:
         raise UserError("compact-too-little", count=count, kept=kept)
-    desk.demand_quota(call)
+    await desk.demand_quota(call)
     before = await _used(call, desk)
     notice = await call.begin()
     await notice.update(desk.text("compact-begun", call.locale))

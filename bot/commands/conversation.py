@@ -52,7 +52,7 @@ async def retry(call: Call, desk: Desk) -> None:
         raise UserError("nothing-to-retry")
     if reply.is_private:
         raise UserError("answer-private")
-    desk.demand_quota(call)
+    await desk.demand_quota(call)
     await desk.db.run(_take_back, reply, replies.supersede)
     await desk.platforms.delete(call.inbound.channel, reply.platform_message_ids)
     _request_turn(reply, reply.burst[-1], call, desk)
@@ -75,7 +75,7 @@ async def go_on(call: Call, desk: Desk) -> None:
         raise UserError("answer-private")
     if reply.kind is not MessageKind.REPLY or reply.state is ReplyState.FAILED or not reply.text.strip():
         raise UserError("nothing-to-continue")
-    desk.demand_quota(call)
+    await desk.demand_quota(call)
     _request_turn(reply, None, call, desk)
 
 
@@ -118,6 +118,7 @@ def _request_turn(reply: LastReply, message_id: int | None, call: Call, desk: De
         locale=author.locale if asker == author.key else None,
         persona_id=reply.persona_id if reply.is_called else None,
         channel=call.inbound.channel,
+        is_exempt=asker == author.key and desk.quota.is_exempt(author),
     )
     desk.dispatcher.request_turn(request, burst_ms=0)
 

@@ -6,7 +6,7 @@ Knows nothing of what is asked: a caller makes the request and reads the reply.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
 
@@ -16,6 +16,7 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.model import (
     INTERRUPTED,
     Attempt,
+    Bill,
     Completion,
     Finish,
     Model,
@@ -175,7 +176,8 @@ class Summariser:
     async def _call(self, subject: Subject, request: ModelRequest) -> Completion:
         outcome, done, attempts = INTERRUPTED, None, list[Attempt]()
         try:
-            async for event in self._model.stream(request):
+            bill = Bill(place_key=subject.session.channel.place_key)
+            async for event in self._model.stream(replace(request, bill=bill)):
                 if isinstance(event, Attempt):
                     attempts.append(event)
                 elif isinstance(event, Completion):

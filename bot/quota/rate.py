@@ -1,7 +1,4 @@
-"""How often one person is answered: a sliding window of one minute, one notice per window (X10).
-
-Money limits come with the ledger's prices; this module knows neither store nor platform.
-"""
+"""How often something may happen: a sliding window of one minute, one notice per window (X10)."""
 
 from __future__ import annotations
 
@@ -11,8 +8,6 @@ from collections.abc import Callable
 from enum import StrEnum
 
 WINDOW_SECONDS = 60.0
-AUTO_PER_MINUTE = 20
-"""What `auto` allows where a model costs money."""
 
 
 class Admission(StrEnum):
@@ -25,38 +20,44 @@ class Admission(StrEnum):
     """Refused and already told."""
 
 
-class Quota:
-    """Counts admitted messages per person. `per_minute` of 0 admits everything. Any thread may call it: messages are
-    counted where they are stored, commands where they run.
+class Rate:
+    """Counts what is admitted by key. `per_minute` of 0 admits everything. Any thread may call it: messages are counted
+    where they are stored, commands where they run.
     """
 
     def __init__(self, per_minute: int, clock: Callable[[], float]) -> None:
-        self._per_minute = per_minute
+        self.per_minute = per_minute
         self._clock = clock
         self._times: dict[str, deque[float]] = {}
         self._told: dict[str, float] = {}
         self._cleaned = clock()
         self._lock = threading.Lock()  # the three above
 
-    def admit(self, author_key: str) -> Admission:
-        """Count one message of a person against the limit."""
-        if not self._per_minute:
+    def admit(self, key: str) -> Admission:
+        """Count one message against the limit."""
+        if not self.per_minute:
             return Admission.ADMITTED
         with self._lock:
-            return self._admit(author_key, self._clock())
+            return self._admit(key, self._clock())
 
-    def _admit(self, author_key: str, now: float) -> Admission:
+    def left(self, key: str) -> int:
+        """How many more would be admitted now."""
+        with self._lock:
+            now = self._clock()
+            return self.per_minute - sum(now - time < WINDOW_SECONDS for time in self._times.get(key, ()))
+
+    def _admit(self, key: str, now: float) -> Admission:
         self._forget_old(now)
-        times = self._times.setdefault(author_key, deque())
+        times = self._times.setdefault(key, deque())
         while times and now - times[0] >= WINDOW_SECONDS:
             times.popleft()
-        if len(times) < self._per_minute:
+        if len(times) < self.per_minute:
             times.append(now)
             return Admission.ADMITTED
-        told = self._told.get(author_key)
+        told = self._told.get(key)
         if told is not None and now - told < WINDOW_SECONDS:
             return Admission.SILENT
-        self._told[author_key] = now
+        self._told[key] = now
         return Admission.NOTICE
 
     def _forget_old(self, now: float) -> None:

@@ -1,0 +1,29 @@
+"""How much may be asked of models: answers a minute, tokens and money a day and a month; of whom, and what is left.
+
+Three scopes share the rules: a person, a place, everything. Knows no platform and no model.
+"""
+
+from bot.quota.limits import Limit, Period, Whose, limits_of
+from bot.quota.purse import Purse, Spending, Standing
+from bot.quota.queue import Queue
+from bot.quota.quota import AUTO_PER_MINUTE, Quota
+from bot.quota.rate import WINDOW_SECONDS, Admission, Rate
+from bot.quota.ruling import OverBudget, Ruling
+
+__all__ = [
+    "AUTO_PER_MINUTE",
+    "WINDOW_SECONDS",
+    "Admission",
+    "Limit",
+    "OverBudget",
+    "Period",
+    "Purse",
+    "Queue",
+    "Quota",
+    "Rate",
+    "Ruling",
+    "Spending",
+    "Standing",
+    "Whose",
+    "limits_of",
+]

@@ -1,0 +1,237 @@
+"""Holds spending to the limits: reserves what a call may cost before it is made, and counts what it did cost after it.
+
+Everything a model may be asked goes through `spend`, so that nobody overspends with many asking at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, tzinfo
+
+from bot.llm.model import Bill, Completion, Handover, ModelError, ModelEvent, ModelRequest, TextDelta
+from bot.llm.tariffs import FREE, Tariff
+from bot.quota.limits import NANOS, Limit, Whose, told_until
+from bot.quota.rate import Admission
+from bot.quota.ruling import ADMITTED, OverBudget, Ruling
+from bot.store import budgets
+from bot.store.budgets import TOKENS, Counter, Reservation
+from bot.store.database import Database, Tx
+from bot.tasks import Tasks
+
+RESERVED_FOR = timedelta(minutes=30)
+"""How long a reservation outlives a process that died in a call; longer than any call may take."""
+
+
+@dataclass(slots=True)
+class Spending:
+    """A call that was reserved for, and what it has spent so far."""
+
+    bill: Bill
+    model: str
+    moment: datetime
+    reservation: int
+    input_tokens: int
+    tokens: int = 0
+    cost: int = 0
+    currency: str | None = None
+    said: list[str] = field(default_factory=list)
+    is_open: bool = True
+    """Whether what came so far may have to be paid, although nobody has said how much that is."""
+
+    def see(self, event: ModelEvent) -> None:
+        """Count what an event tells."""
+        if isinstance(event, TextDelta):
+            self.said.append(event.text)
+            return
+        if isinstance(event, Handover):
+            return
+        if event.usage is not None:
+            self.tokens += event.usage.input_tokens + event.usage.output_tokens
+            self.cost += event.usage.cost or 0
+            self.currency = event.usage.currency or self.currency
+        if isinstance(event, Completion) and event.usage is not None:
+            self.is_open = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Standing:
+    """How a limit stands: what was spent of it, in tokens or in a currency."""
+
+    limit: Limit
+    spent: int
+    unit: str
+    until: datetime
+
+
+class Purse:
+    """The limits by day and month, in a time zone. `tariff_of` tells what a model costs, `None` = nobody knows."""
+
+    def __init__(
+        self,
+        *,
+        db: Database,
+        limits: Sequence[Limit],
+        warn_at: float,
+        zone: tzinfo,
+        tariff_of: Callable[[str], Tariff | None],
+        count: Callable[[str], int],
+        tasks: Tasks,
+        now: Callable[[], datetime],
+    ) -> None:
+        self._db, self._limits, self._warn_at, self._zone = db, limits, warn_at, zone
+        self._tariff_of, self._count, self._tasks, self._now = tariff_of, count, tasks, now
+
+    def rule(self, tx: Tx, bill: Bill, model: str, *, warns: bool = True) -> Ruling:
+        """Whether a question may lead to a call of a model at all, before anything is made of it."""
+        moment, warned = self._moment(), list[tuple[Limit, Counter, int]]()
+        for limit, unit in self._binding(bill, model):
+            counter = _counter(limit, unit, bill, moment)
+            if not unit:
+                return self._refusal(tx, limit, counter, bill, model)
+            spent = budgets.spent(tx, counter)
+            if spent >= limit.most:
+                return self._refusal(tx, limit, counter, bill, model)
+            if warns and self._warn_at < 1 and spent >= limit.most * self._warn_at:
+                warned.append((limit, counter, spent * 100 // limit.most))
+        for limit, counter, percent in warned:
+            if budgets.tell_once(tx, _listener(limit, bill), limit.name, counter.period, "soft"):
+                facts = self._facts(limit, counter, model) | {"percent": percent}
+                return Ruling(Admission.ADMITTED, f"quota-soft-{limit.whose}", facts)
+        return ADMITTED
+
+    def may_spend(self, tx: Tx, bill: Bill, model: str) -> bool:
+        """Whether no limit is used up; nobody is told."""
+        moment = self._moment()
+        return all(
+            unit and budgets.spent(tx, _counter(limit, unit, bill, moment)) < limit.most
+            for limit, unit in self._binding(bill, model)
+        )
+
+    @asynccontextmanager
+    async def spend(self, request: ModelRequest) -> AsyncGenerator[Spending, None]:
+        """Reserve for a call as long as it takes, and count what came of it. Nobody waits for the counting.
+
+        Raises:
+            OverBudget: a limit has no room for it.
+        """
+        bill = request.bill or Bill(place_key="")
+        asked = bill.input_tokens or await asyncio.to_thread(self._size, request)
+        ruling = await self._db.run(self._reserve, bill, request.model, asked, request.max_output_tokens)
+        if isinstance(ruling, Ruling):
+            raise OverBudget(request.model, ruling)
+        try:
+            yield ruling
+        except ModelError:
+            ruling.is_open = False
+            raise
+        finally:
+            self._tasks.spawn("count a call", self._db.run(self._settle, ruling))
+
+    def standings(self, tx: Tx, bill: Bill, whose: Whose) -> list[Standing]:
+        """How the limits of somebody stand."""
+        moment, found = self._moment(), list[Standing]()
+        for limit in self._limits:
+            if limit.whose is not whose or not _binds(limit, bill):
+                continue
+            counter, until = _counter(limit, TOKENS, bill, moment), limit.period.end(moment)
+            sums = budgets.spent_money(tx, counter) if limit.is_money else {TOKENS: budgets.spent(tx, counter)}
+            found += [Standing(limit=limit, spent=sums[unit], unit=unit, until=until) for unit in sums or ("",)]
+        return found
+
+    def _moment(self) -> datetime:
+        return self._now().astimezone(self._zone)
+
+    def _binding(self, bill: Bill, model: str) -> Iterator[tuple[Limit, str]]:
+        """The limits that a call counts against, each with its unit; "" where the price of the model is unknown."""
+        tariff = self._tariff_of(model)
+        for limit in self._limits:
+            if _binds(limit, bill) and not (limit.is_money and tariff == FREE):
+                yield limit, TOKENS if not limit.is_money else (tariff.currency or "") if tariff else ""
+
+    def _reserve(self, tx: Tx, bill: Bill, model: str, asked: int, most: int) -> Spending | Ruling:
+        moment, tariff = self._moment(), self._tariff_of(model) or FREE
+        cost = tariff.cost_of(input_tokens=asked, output_tokens=most)
+        budgets.drop_expired(tx, moment)
+        for limit, unit in self._binding(bill, model):
+            counter = _counter(limit, unit, bill, moment)
+            wanted = cost if limit.is_money else asked + most
+            if not unit or budgets.open_counter(tx, counter) + budgets.held(tx, counter) + wanted > limit.most:
+                return self._refusal(tx, limit, counter, bill, model)
+        reservation = Reservation(
+            author_key=None if bill.is_exempt else bill.author_key,
+            place_key="" if bill.is_exempt else bill.place_key,
+            tokens=asked + most,
+            cost=cost,
+            currency=tariff.currency,
+            expires_at=moment + RESERVED_FOR,
+        )
+        number = budgets.reserve(tx, reservation)
+        return Spending(bill=bill, model=model, moment=moment, reservation=number, input_tokens=asked)
+
+    def _settle(self, tx: Tx, spending: Spending) -> None:
+        if spending.is_open:
+            self._estimate(spending)
+        budgets.release(tx, spending.reservation)
+        counted = list[tuple[Counter, int]]()
+        for limit in self._limits:
+            unit = spending.currency if limit.is_money else TOKENS
+            if unit and _binds(limit, spending.bill):
+                counter = _counter(limit, unit, spending.bill, spending.moment)
+                counted.append((counter, spending.cost if limit.is_money else spending.tokens))
+        budgets.add(tx, counted)
+
+    def _estimate(self, spending: Spending) -> None:
+        """Of a call that was broken off, or whose server does not count, by what was sent and what was written."""
+        written = self._count("".join(spending.said))
+        tariff = self._tariff_of(spending.model) or FREE
+        spending.tokens += spending.input_tokens + written
+        spending.cost += tariff.cost_of(input_tokens=spending.input_tokens, output_tokens=written)
+        spending.currency = spending.currency or tariff.currency
+
+    def _refusal(self, tx: Tx, limit: Limit, counter: Counter, bill: Bill, model: str) -> Ruling:
+        """No, and whether that is still to be told: a person hears of their own limits, a place of all others."""
+        is_news = budgets.tell_once(tx, _listener(limit, bill), limit.name, counter.period, "hard")
+        notice = f"quota-hard-{limit.whose}" if counter.unit else "quota-unpriced"
+        admission = Admission.NOTICE if is_news else Admission.SILENT
+        return Ruling(admission, notice, self._facts(limit, counter, model))
+
+    def _facts(self, limit: Limit, counter: Counter, model: str) -> dict[str, str | int]:
+        until = told_until(limit.period.end(self._moment()), self._zone)
+        if limit.is_money:
+            return {"most": f"{limit.most / NANOS:,.2f}", "unit": counter.unit, "until": until, "model": model}
+        return {"most": limit.most, "unit": TOKENS, "until": until, "model": model}
+
+    def _size(self, request: ModelRequest) -> int:
+        return sum(self._count(message.text) for message in request.messages)
+
+
+def _binds(limit: Limit, bill: Bill) -> bool:
+    """Whether a limit counts for whoever is billed. Those who are exempt have only the whole to share."""
+    match limit.whose:
+        case Whose.PERSON:
+            return bill.author_key is not None and not bill.is_exempt
+        case Whose.PLACE:
+            return bool(bill.place_key) and not bill.is_exempt
+        case Whose.TOTAL:
+            return True
+
+
+def _key(limit: Limit, bill: Bill) -> str:
+    return {Whose.PERSON: bill.author_key or "", Whose.PLACE: bill.place_key, Whose.TOTAL: ""}[limit.whose]
+
+
+def _listener(limit: Limit, bill: Bill) -> str:
+    return bill.author_key or "" if limit.whose is Whose.PERSON else bill.place_key
+
+
+def _counter(limit: Limit, unit: str, bill: Bill, moment: datetime) -> Counter:
+    return Counter(
+        scope=limit.whose.value,
+        key=_key(limit, bill),
+        period=limit.period.name_at(moment),
+        unit=unit,
+        since=limit.period.begin(moment),
+    )

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from bot.hooks import Metadata
-from bot.llm.model import INTERRUPTED, Attempt, Completion, Model, ModelError, ModelMessage, ModelRequest
+from bot.llm.model import INTERRUPTED, Attempt, Bill, Completion, Model, ModelError, ModelMessage, ModelRequest
 from bot.memory.keeper import Keeper, subject_of
 from bot.memory.snapshot import EVERYTHING
 from bot.opening import TurnOpener
@@ -78,7 +78,8 @@ class AppHost:
         """What a model says; the call is in the ledger under the purpose "extension"."""
         services = self._connected
         name = model or services.default_model
-        request = ModelRequest(model=name, messages=tuple(messages), max_output_tokens=max_tokens)
+        bill = Bill(place_key=session.channel.place_key)
+        request = ModelRequest(model=name, messages=tuple(messages), max_output_tokens=max_tokens, bill=bill)
         outcome, calls = INTERRUPTED, list[Attempt | Completion]()
         try:
             async with aclosing(services.model.stream(request)) as events:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from bot.app.running import Core, Models
 from bot.llm.configured import is_small
+from bot.llm.model import Bill
 from bot.memory.compaction import Compactor
 from bot.memory.consolidation import Consolidator
 from bot.memory.keeper import Keeper
 from bot.memory.notices import MemoryNotices
 from bot.memory.reuse import Reuse
-from bot.memory.summariser import Summariser
+from bot.memory.summariser import Subject, Summariser
+from bot.quota import Purse
 from bot.tools.toolbox import Toolbox
 
 
@@ -54,4 +58,18 @@ def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:
         recalling=toolbox.recalling,
     )
     notices = MemoryNotices(adapters=core.platforms, catalogue=core.catalogue)
-    return Keeper(compactor, core.tasks, cached_price=models.prices.cached_price, tell_done=notices.tell_done)
+    return Keeper(
+        compactor,
+        core.tasks,
+        cached_price=models.prices.cached_price,
+        tell_done=notices.tell_done,
+        may_spend=_may_spend(core, models.purse, summariser) if models.purse is not None else None,
+    )
+
+
+def _may_spend(core: Core, purse: Purse, summariser: Summariser) -> Callable[[Subject], Awaitable[bool]]:
+    async def may_spend(subject: Subject) -> bool:
+        bill = Bill(place_key=subject.session.channel.place_key)
+        return await core.db.read(purse.may_spend, bill, summariser.model_for(subject))
+
+    return may_spend

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from bot.memory.compaction import Compactor, Result
+from bot.memory.compaction import NOTHING, Compactor, Result
 from bot.memory.snapshot import EVERYTHING, cut_of, size_of
 from bot.memory.summariser import Subject
 from bot.memory.triggers import Fill, Usage, fill_of, is_hard
@@ -28,6 +28,7 @@ BLOCKING_SECONDS = 60.0
 class Keeper:
     """One compaction at a time in each conversation (M05). `cached_price` is what a cached input token of a model costs
     of an uncached one, `None` where that is unknown; `tell_done` is awaited after a compaction that nobody waited for.
+    Where no more `may_spend` be spent on a conversation nothing is folded, and its requests are pruned.
     """
 
     def __init__(
@@ -36,9 +37,10 @@ class Keeper:
         tasks: Tasks,
         cached_price: Callable[[str], float | None],
         tell_done: Callable[[Turn, Result], Awaitable[None]],
+        may_spend: Callable[[Subject], Awaitable[bool]] | None = None,
     ) -> None:
         self._compactor, self._tasks, self._cached_price = compactor, tasks, cached_price
-        self._tell_done = tell_done
+        self._tell_done, self._may_spend = tell_done, may_spend
         self._running: dict[int, asyncio.Task[Result]] = {}
         self._consolidating: set[asyncio.Task[None]] = set()
 
@@ -82,7 +84,7 @@ class Keeper:
 
     def consolidate(self, subject: Subject, reason: Reason) -> asyncio.Task[None]:
         """Bring a memory into shape that is too large, or has lost its gist."""
-        consolidating = self._tasks.spawn("consolidation", self._compactor.consolidate(subject, reason))
+        consolidating = self._tasks.spawn("consolidation", self._consolidate(subject, reason))
         self._consolidating.add(consolidating)
         consolidating.add_done_callback(self._consolidating.discard)
         return consolidating
@@ -106,6 +108,8 @@ class Keeper:
         try:
             if after is not None:
                 await _outlast(after)
+            if self._may_spend is not None and not await self._may_spend(subject):
+                return NOTHING
             result = await self._compactor.compact(subject, reason, up_to=up_to, focus=focus)
         finally:
             if self._running.get(subject.conversation_id) is asyncio.current_task():
@@ -115,6 +119,10 @@ class Keeper:
         if result.outcome is Outcome.DONE:  # by itself, so that an answer need not wait for this as well
             self.consolidate(subject, reason)
         return result
+
+    async def _consolidate(self, subject: Subject, reason: Reason) -> None:
+        if self._may_spend is None or await self._may_spend(subject):
+            await self._compactor.consolidate(subject, reason)
 
     def _fill(self, turn: Turn, prompt: Prompt, answer: Sequence[Measured]) -> Fill:
         settings = turn.settings.values.summary

@@ -10,6 +10,7 @@ from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 
 from bot.chat import ChannelRef, Visibility
 from bot.overrides import Source, StoredOverride
+from bot.store.budgets import move_spender
 from bot.store.database import Tx
 from bot.store.introductions import move_introduction
 from bot.store.ledger_tables import model_calls
@@ -183,6 +184,7 @@ def migrate_place(tx: Tx, old: ChannelRef, new: ChannelRef) -> bool:
     move_author(tx, old.place_key, new.place_key)
     move_cards(tx, old.place_key, new.place_key)
     move_books(tx, old.place_key, new.place_key)
+    move_spender(tx, old.place_key, new.place_key)
     return moved
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from bot.agent import Answer
 from bot.llm.model import Attempt, Completion
@@ -15,13 +16,30 @@ def call_records(turn: Turn, answer: Answer) -> Iterator[CallRecord]:
     """One record for each request, also for those in vain and the one that was interrupted, with what it filled."""
     for call in answer.calls:
         for attempt in call.attempts:
-            yield _record(turn, attempt.model, attempt.outcome, attempt, call.usage)
-        yield _record(turn, call.model, call.outcome, call.completion, call.usage)
+            yield _record(turn, "chat", attempt.model, attempt.outcome, attempt, call.usage)
+        yield _record(turn, "chat", call.model, call.outcome, call.completion, call.usage)
 
 
-def _record(turn: Turn, model: str, outcome: str, done: Attempt | Completion | None, usage: PromptUsage) -> CallRecord:
+def side_record(
+    turn: Turn, purpose: str, model: str, done: Attempt | Completion | str, *, total_ms: int = 0
+) -> CallRecord:
+    """A call that a turn makes beside those of its answer: by what came of it, or by the word for how it ended."""
+    if isinstance(done, str):
+        return replace(_record(turn, purpose, model, done, None), total_ms=total_ms)
+    outcome = done.outcome if isinstance(done, Attempt) else done.finish.value
+    return _record(turn, purpose, done.model or model, outcome, done)
+
+
+def _record(
+    turn: Turn,
+    purpose: str,
+    model: str,
+    outcome: str,
+    done: Attempt | Completion | None,
+    usage: PromptUsage | None = None,
+) -> CallRecord:
     return CallRecord(
-        purpose="chat",
+        purpose=purpose,
         model=model or turn.model,
         outcome=outcome,
         session_id=turn.session.id,
@@ -30,7 +48,7 @@ def _record(turn: Turn, model: str, outcome: str, done: Attempt | Completion | N
         author_key=turn.asker.key,
         usage=done.usage if done else None,
         prompt_usage=usage,
-        estimated_tokens=usage.used - usage.max_tokens,
+        estimated_tokens=usage.used - usage.max_tokens if usage else 0,
         first_token_ms=done.first_token_ms if done else 0,
         total_ms=done.total_ms if done else 0,
     )

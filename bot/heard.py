@@ -31,5 +31,7 @@ def _described(attachment: Attachment, in_full: bool) -> str:
             return f"[file {attachment.name}{note}]\n{attachment.text}\n[end of file]"
         case AttachmentKind.IMAGE:
             return f"[image {attachment.name}{note}]"
+        case AttachmentKind.AUDIO:
+            return f"[{attachment.note}]"
         case _:
             return f"[{attachment.name}{note}]" if attachment.name else f"[{attachment.note}]"

@@ -109,6 +109,11 @@ class TurnOpener:
         turn = await self._db.read(self._open, request)
         return await self._lore.bring(turn) if turn else None
 
+    async def reopen(self, turn: Turn, request: TurnRequest) -> Turn:
+        """A turn as it is after something it reads has changed; a persona chosen meanwhile waits for the next one."""
+        opened = await self.open(request)
+        return opened if opened and opened.conversation_id == turn.conversation_id else turn
+
     async def preview(self, session_id: int, asker: Asker) -> Turn | None:
         """The turn as it would be if the asker said something now; nothing is answered by it (warming, figures)."""
         turn = await self._db.read(self._preview, session_id, asker)

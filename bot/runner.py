@@ -32,6 +32,7 @@ from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.meter import Meter
 from bot.prompt.tokens import ModelTokens
 from bot.running_rounds import RunningRounds
+from bot.senses import Senses
 from bot.settling import answer_rows, new_reply, store_settled, store_unshown, tool_round
 from bot.store import replies
 from bot.store.database import Database
@@ -91,6 +92,7 @@ class TurnRunner:
     greeter: Greeter
     keeper: Keeper
     hooks: HookCalls
+    senses: Senses
     rounds: RunningRounds
     db: Database
     adapters: Mapping[str, Adapter]
@@ -206,6 +208,7 @@ class TurnRunner:
             await asyncio.wait({self.tasks.spawn("note part", self.db.run(note_part, reply_id, part))})
 
     async def _answer(self, progress: _Progress, stream: ReplyStream) -> Prompt:
+        progress.turn = await self.senses.told(progress.turn, progress.request)
         prompt = await self._ask(progress, stream)
         if progress.answer.text.strip():
             progress.answer.text = await self.hooks.before_reply(progress.turn, progress.answer.text)

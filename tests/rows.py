@@ -15,11 +15,11 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.personas.imported", "bot.portraits", "bot.interviews"),
     ("bot.gate", "bot.cast", "bot.faces", "bot.quota", "bot.metering", "bot.reposts", "bot.prompt", "bot.lore", "bot.greeting"),
     ("bot.apology", "bot.tools", "bot.tool_calls"),
-    ("bot.agent", "bot.memory", "bot.accounting", "bot.settling", "bot.running_rounds"),
+    ("bot.agent", "bot.memory", "bot.accounting", "bot.vision", "bot.voice", "bot.settling", "bot.running_rounds"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge", "bot.approvals"),
     ("bot.commands",),
     ("bot.pipeline", "bot.recording", "bot.judging", "bot.introduction", "bot.asking"),
-    ("bot.runner", "bot.cascade", "bot.reminding"),
+    ("bot.runner", "bot.senses", "bot.cascade", "bot.reminding"),
     ("bot.extensions", "bot.guarded", "bot.app", "bot.cli", "bot.web", "bot.__main__"),
     ("bot.testing",),
 )

@@ -16,6 +16,7 @@ from bot.app.personas import granted_by, persona_problems
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.quota import build_purse, build_quota, metered
 from bot.app.running import App, Core, Models
+from bot.app.senses import build_senses
 from bot.app.tools import Workshop, build_workshop
 from bot.asking import make_ask_form
 from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
@@ -264,6 +265,7 @@ def _build_runner(
         greeter=greeter,
         keeper=keeper,
         hooks=core.hooks,
+        senses=build_senses(core, models, opener),
         rounds=RunningRounds(core.db),
         db=core.db,
         adapters=core.platforms,

@@ -25,12 +25,15 @@ def build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
     introducer = Introducer(
         desk=desk, adapters=core.platforms, tasks=core.tasks, count=core.counter.count, now=core.now
     )
+    def is_told(model: str) -> bool:  # what is in a picture, by whatever model
+        return bool(core.settings.vision_model) or desk.sees(model)
+
     judge = Judge(desk=desk, loop_guard=LoopGuard(core.settings.bots), rng=rng)
     recorder = Recorder(
         desk=desk,
         judge=judge,
         introducer=introducer,
-        news=NewsDesk(library=core.library, models=desk.models, sees=desk.sees),
+        news=NewsDesk(library=core.library, models=desk.models, sees=is_told),
         reposts=RecentReposts(),
         overheard_chars=core.settings.overheard_chars,
         count=core.counter.count,

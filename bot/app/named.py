@@ -49,8 +49,7 @@ def _model_problems(reading: Reading) -> Iterator[str]:
     settings = reading.settings
     if "providers" in reading.unsound:  # which servers there are is not known
         return
-    summary = [("SUMMARY__MODEL", settings.summary.model)] if settings.summary.model else []
-    for name, model in (*_given("model", settings), *_fallbacks(settings), *summary):
+    for name, model in (*_given("model", settings), *_fallbacks(settings), *_for_one_thing(settings)):
         owner = model.partition("/")[0]
         if model and owner not in settings.providers and f"providers__{owner}" in reading.unsound:
             continue  # it is there, and what is wrong with it is told
@@ -64,6 +63,14 @@ def _given(key: str, settings: Settings) -> Iterator[tuple[str, str]]:
     for platform, values in settings.profiles.items():
         if isinstance(value := values.get(key), str):
             yield f"PROFILES__{platform}__{key}".upper(), value
+
+
+def _for_one_thing(settings: Settings) -> Iterator[tuple[str, str]]:
+    """The models that do not talk, by the names of their settings."""
+    yield "SUMMARY__MODEL", settings.summary.model or ""
+    yield "VISION_MODEL", settings.vision_model
+    yield "VOICE__TRANSCRIPTION_MODEL", settings.voice.transcription_model
+    yield "VOICE__SPEECH_MODEL", settings.voice.speech_model
 
 
 def _fallbacks(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,7 @@ from bot.agent import Agent
 from bot.app.mcp import build_servers
 from bot.app.mood import mood_tool
 from bot.app.running import Core, Models
+from bot.app.senses import picture_tools
 from bot.approvals import Approvals
 from bot.prompt.build import PromptBuilder
 from bot.tool_calls import ToolCalls
@@ -40,15 +41,15 @@ class Workshop:
         return self.servers.health() if self.servers is not None else ()
 
 
-def build_tools(core: Core) -> tuple[Tool, ...]:
+def build_tools(core: Core, models: Models) -> tuple[Tool, ...]:
     """Our own tools."""
     web = (WebPages(settings=core.settings.web).tool,) if core.settings.web.fetch else ()
-    return (*TOOLS, *reminder_tools(core.db), search_tool(core.db), *web)
+    return (*TOOLS, *reminder_tools(core.db), search_tool(core.db), *picture_tools(core, models), *web)
 
 
 def build_workshop(core: Core, models: Models, builder: PromptBuilder, tools: Sequence[Tool] | None) -> Workshop:
     """All of it, with what extensions bring among the tools; `tools` take the place of our own."""
-    own = build_tools(core) if tools is None else tools
+    own = build_tools(core, models) if tools is None else tools
 
     def wording(turn: Turn, message_id: str, tool: str) -> str:
         language = turn.settings.values.language

@@ -78,6 +78,7 @@ class AttachmentKind(StrEnum):
     """What the pipeline can do with an attachment."""
 
     IMAGE = "image"
+    AUDIO = "audio"
     TEXT = "text"
     OTHER = "other"
 
@@ -91,8 +92,9 @@ class Attachment:
     """A file that came with a message. The adapter has fetched and capped it; what a command takes is fetched only once
     the command asks, when the rights to use it are sure. Of an EDIT they are only those that are left, by their notes.
 
-    IMAGE carries `data` (bytes of a PNG, JPEG, WEBP or GIF, by its magic bytes); TEXT carries `text` and, when cut, a
-    `note` such as "first 65536 of 107879 bytes"; OTHER carries only its `note` ("voice message, 12 s").
+    IMAGE carries `data` (bytes of a PNG, JPEG, WEBP or GIF, by its magic bytes); AUDIO carries `data` and a `note`
+    ("voice message, 12 s"), and what is said in it may be written down; TEXT carries `text` and, when cut, a `note` such
+    as "first 65536 of 107879 bytes"; OTHER carries only its `note`.
     """
 
     kind: AttachmentKind

@@ -37,7 +37,7 @@ def other_models(settings: Settings, directory: ModelDirectory) -> tuple[str, ..
     fallbacks = [*settings.fallbacks]
     for values in settings.profiles.values():
         fallbacks += place_keys()["fallbacks"].parse(values.get("fallbacks", ()))
-    chosen = (*fallbacks, *filter(None, (settings.summary.model,)))
+    chosen = (*fallbacks, *filter(None, (settings.summary.model, settings.vision_model)))
     names = dict.fromkeys(directory.effective(model) for model in chosen)
     return tuple(name for name in names if name != directory.default)
 

@@ -12,6 +12,7 @@ from bot.settings.platforms import PLATFORMS, TERMINAL, DiscordSettings, Telegra
 from bot.settings.pruning import ContextPruning
 from bot.settings.quota import Budget, QuotaSettings
 from bot.settings.summary import Summary, Trigger
+from bot.settings.voice import VoiceSettings
 from bot.settings.whole import Settings
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "Summary",
     "TelegramSettings",
     "Trigger",
+    "VoiceSettings",
     "WebhookSettings",
     "memory_cap",
     "output_reserve",

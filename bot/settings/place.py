@@ -69,6 +69,9 @@ class PlaceSettings(BaseModel):
     )
     timezone: TimeZone = Field("UTC", description="IANA name", json_schema_extra=PLACE)
     language: str = Field("auto", description="of system replies: auto, en, zh, ...", json_schema_extra=PLACE)
+    spoken_answers: bool = Field(
+        False, description="also speak answers, by VOICE__SPEECH_MODEL", json_schema_extra=PLACE
+    )
     notices: bool = Field(True, description="compaction notices", json_schema_extra=PLACE)
     proactive: bool = Field(False, description="speak first about due follow-ups", json_schema_extra=PLACE)
     max_reply_messages: int = Field(5, ge=1, description="parts of one answer, rest as a file", json_schema_extra=PLACE)

@@ -16,6 +16,7 @@ from bot.settings.models import ModelSettings, ProviderSettings
 from bot.settings.place import PlaceSettings
 from bot.settings.platforms import DiscordSettings, TelegramSettings
 from bot.settings.quota import QuotaSettings
+from bot.settings.voice import VoiceSettings
 from bot.settings.web import WebSettings
 
 
@@ -47,6 +48,9 @@ class Settings(PlaceSettings, BaseSettings):
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     debug_logging: bool = Field(False, description="token counts and decisions, without message text")
+    vision_model: str = Field(
+        "", description="provider/model that tells what is in pictures to models that cannot see; empty = none"
+    )
     reserve_ratio: float = Field(0.05, ge=0, lt=1, description="safety margin of the window")
     trim_threshold_ratio: float = Field(1.0, gt=0, le=1, description="part of the window that a prompt may fill")
     memory_token_budget: int = Field(
@@ -70,6 +74,7 @@ class Settings(PlaceSettings, BaseSettings):
     )
     access: AccessSettings = AccessSettings()
     web: WebSettings = WebSettings()
+    voice: VoiceSettings = VoiceSettings()
     quota: QuotaSettings = QuotaSettings()
     bots: BotsSettings = BotsSettings()
 

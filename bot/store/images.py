@@ -1,4 +1,6 @@
-"""Images that came with messages: their bytes, because links expire (D21), as long as requests may carry them."""
+"""Images and recordings that came with messages: their bytes, because links expire (D21), as long as requests may carry
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,13 @@ class ImageKey:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ImageRow:
-    """An image of a message."""
+    """An image of a message, or a recording, whose name is what the message tells of it."""
 
     id: int
     message_id: int
     media_type: str
     data: bytes
+    name: str = ""
 
 
 _OF_SESSION = (
@@ -42,11 +45,13 @@ _FORGET_OLD = delete(images).where(images.c.id.in_(_OF_SESSION.order_by(images.c
 
 
 def record_images(tx: Tx, session_id: int, message_id: int, attachments: Iterable[Attachment]) -> None:
-    """Keep the images among a message's attachments, and let go of those of the session that no request will carry."""
+    """Keep the images and recordings among a message's attachments, and let go of those of the session that no request
+    will carry.
+    """
     found = [
-        {"message_id": message_id, "name": image.name, "media_type": image.media_type, "data": image.data}
-        for image in attachments
-        if image.kind is AttachmentKind.IMAGE
+        {"message_id": message_id, "name": name, "media_type": file.media_type, "data": file.data}
+        for file in attachments
+        if (name := {AttachmentKind.IMAGE: file.name, AttachmentKind.AUDIO: file.note}.get(file.kind)) is not None
     ]
     if found:
         tx.execute(insert(images), found)
@@ -60,8 +65,8 @@ def forget_images(tx: Tx, message_id: int) -> None:
 
 def find_images(tx: Tx, message_ids: Sequence[int]) -> list[ImageKey]:
     """Which images some messages have, in order."""
-    wanted = images.c.message_id.in_(message_ids)
-    rows = tx.execute(select(images.c.id, images.c.message_id).where(wanted).order_by(images.c.id))
+    wanted = (images.c.message_id.in_(message_ids), images.c.media_type.like("image/%"))
+    rows = tx.execute(select(images.c.id, images.c.message_id).where(*wanted).order_by(images.c.id))
     return [ImageKey(id=row.id, message_id=row.message_id) for row in rows]
 
 

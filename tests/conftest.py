@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -35,8 +36,27 @@ pytest.register_assert_rewrite("tests.conversations")
 hypothesis.settings.register_profile("here", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
 hypothesis.settings.load_profile("here")
 
+
+
+def log_plainly() -> None:
+    """Log as structlog does by itself, but with plain tracebacks: its coloured ones, with all that every frame holds,
+    take seconds each.
+    """
+    structlog.reset_defaults()
+    renderer = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    structlog.configure(processors=[*structlog.get_config()["processors"][:-1], renderer])
+
+
+log_plainly()
+
 MakeApp = Callable[..., Awaitable[App]]
 Extend = Callable[[str, str], str]
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what stays to the end: modules and some thousand collected tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +76,7 @@ def logging_as_before() -> Iterator[None]:
     levels = {logger: logger.level for logger in (root, *map(logging.getLogger, CHATTY_LOGGERS))}
     handlers = root.handlers[:]
     yield
-    structlog.reset_defaults()
+    log_plainly()
     root.handlers[:], sys.excepthook, logging.raiseExceptions = handlers, hook, raises
     for logger, level in levels.items():
         logger.setLevel(level)

@@ -83,6 +83,10 @@ class Cast:
         """The one with this id."""
         return next((member for member in self.members if member.persona.id == persona_id), None)
 
+    def meant(self, typed: str) -> Member | None:
+        """The one whom somebody means: by id, or by what calls it."""
+        return self.member(fold(typed)) or self.owner(typed)
+
     def owner(self, word: str) -> Member | None:
         """Whom a word calls: of each word there is one owner."""
         return next((member for member in self.members if member.owns(word)), None)

@@ -21,15 +21,16 @@ class Gauge:
     agent: Agent
     tokens: ModelTokens
 
-    async def snapshot(self, session_id: int, asker: Asker) -> PromptUsage | None:
-        """What a request would fill if the asker said something now: window, max tokens, budget, `used`, `ratio`,
-        `bucket`, and `parts` by name (`bot.prompt.usage.PARTS` first, then other sections) that sum to `used`. For
-        /context, and after a compaction by hand. `None` where nobody has talked to a persona yet.
+    async def snapshot(self, session_id: int, asker: Asker, persona_id: str | None = None) -> PromptUsage | None:
+        """What a request would fill if the asker said something now, to whom `TurnOpener.preview` says: window, max
+        tokens, budget, `used`, `ratio`, `bucket`, and `parts` by name (`bot.prompt.usage.PARTS` first, then other
+        sections) that sum to `used`. For /context, and after a compaction by hand. `None` where nobody has talked to a
+        persona yet.
 
         Raises:
             NoRoom: persona, rules and tools leave no room for anything.
         """
-        turn = await self.opener.preview(session_id, asker)
+        turn = await self.opener.preview(session_id, asker, persona_id)
         if turn is None:
             return None
         tools = [tool.spec for tool in self.agent.tools_for(turn)]

@@ -114,16 +114,20 @@ class TurnOpener:
         opened = await self.open(request)
         return opened if opened and opened.conversation_id == turn.conversation_id else turn
 
-    async def preview(self, session_id: int, asker: Asker) -> Turn | None:
-        """The turn as it would be if the asker said something now; nothing is answered by it (warming, figures)."""
-        turn = await self._db.read(self._preview, session_id, asker)
+    async def preview(self, session_id: int, asker: Asker, persona_id: str | None = None) -> Turn | None:
+        """The turn as it would be if the asker said something now, to the main persona or to another one of the cast;
+        nothing is answered by it (warming, figures).
+        """
+        turn = await self._db.read(self._preview, session_id, asker, persona_id)
         return await self._lore.bring(turn) if turn else None
 
-    def _preview(self, tx: Tx, session_id: int, asker: Asker) -> Turn | None:
+    def _preview(self, tx: Tx, session_id: int, asker: Asker, persona_id: str | None) -> Turn | None:
         session = sessions.session_by_id(tx, session_id)
-        if session.conversation_id is None:
+        conversation_id = self._conversation_for(tx, session, persona_id)
+        if conversation_id is None:
             return None
-        return self._turn(tx, self._read(tx, session, session.conversation_id, (), next_position(tx)), asker)
+        read = self._read(tx, session, conversation_id, (), next_position(tx), persona_id=persona_id)
+        return self._turn(tx, read, asker)
 
     def _open(self, tx: Tx, request: TurnRequest) -> Turn | None:
         session = sessions.session_for(tx, request.session_id, request.message_id)

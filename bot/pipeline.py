@@ -23,6 +23,7 @@ from bot.chat import (
     ReplyStream,
 )
 from bot.commands.command import Call, Desk
+from bot.commands.members import as_meant
 from bot.commands.persona_interview import ANSWER
 from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import UserError
@@ -161,7 +162,7 @@ class Pipeline:
             await self.desk.imported.refresh()
             if not await self.desk.may_run(spec, call):
                 raise UserError("command-needs-rights")
-            answer = await line.command.run(call, self.desk)
+            answer = await line.command.run(await as_meant(call, self.desk), self.desk)
         except UserError as error:
             await self._tell(inbound, self._text(heard, inbound, error.message_id, **error.facts))
             return

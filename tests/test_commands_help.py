@@ -36,7 +36,7 @@ async def test_a_large_group_has_one_line_in_the_overview_and_its_own_help(make_
     assert "- `/memory` – What I remember here; also `add`, `edit`, `pin`, `unpin`, `forget`, `clear`" in overview
     assert len(overview) < 2_000
     told = await chat.ask("/help memory")
-    assert "`/memory pin <item>` – " in told
+    assert "`/memory pin <item> [-o of]` – " in told
     assert "For example: `/memory pin 12`" in told
 
 

@@ -18,6 +18,7 @@ from bot.commands.history import HISTORY_COMMANDS
 from bot.commands.lore import LORE_COMMANDS
 from bot.commands.lore_edit import LORE_EDIT_COMMANDS
 from bot.commands.lore_files import LORE_FILE_COMMANDS
+from bot.commands.members import OF, suggest_members
 from bot.commands.memory import MEMORY_COMMANDS
 from bot.commands.model import MODEL_COMMANDS
 from bot.commands.persona import PERSONA_COMMANDS
@@ -41,10 +42,11 @@ def make_complete(desk: Desk, commands: Sequence[Command]) -> Complete:
 
     async def complete(query: ValueQuery) -> Sequence[str]:
         command = by_path.get(query.path)
-        if command is None or command.suggest is None or not desk.policy.admits(query.author, query.channel):
+        suggest = suggest_members if query.option == OF.name else command.suggest if command else None
+        if suggest is None or not desk.policy.admits(query.author, query.channel):
             return ()
         await desk.imported.refresh()
-        return (await command.suggest(desk, query))[:MAX_COMPLETIONS]
+        return (await suggest(desk, query))[:MAX_COMPLETIONS]
 
     return complete
 

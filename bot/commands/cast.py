@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from bot.cast import Cast, Member, read_cast, write_entry
+from bot.cast import Cast, Member, write_entry
 from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, reach_of
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import find_persona, name_to_type
+from bot.commands.members import cast_at
 from bot.commands.persona import CHOSEN_PERSONA
 from bot.errors import UserError
 from bot.personas.library import Persona
@@ -78,7 +79,7 @@ async def _store(members: Iterable[Member], cast: Cast, call: Call, desk: Desk) 
 
 
 def _cast(call: Call, desk: Desk) -> Cast:
-    return read_cast(desk.shelf(call), call.settings.values, call.persona_id)
+    return cast_at(call.inbound.channel, call.settings, desk)
 
 
 def _chosen(call: Call, desk: Desk) -> Persona:

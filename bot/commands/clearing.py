@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
+from bot.commands.members import OF, repeated
 from bot.errors import UserError
 from bot.hooks import Clearing
 from bot.memory.items import ItemKind
@@ -28,7 +29,7 @@ FOR_GOOD = ("history", "all")
 
 
 async def clear(call: Call, desk: Desk) -> Outbound:
-    """`/memory clear [what] [-y]`: asks first, by a button or for the flag."""
+    """`/memory clear [what] [-y] [-o persona]`: asks first, by a button or for the flag."""
     what = call.options.get("what")
     counts = await desk.db.read(_count, call)
     if what is None:
@@ -63,7 +64,7 @@ def _choices(counts: dict[str, int], call: Call, desk: Desk) -> Outbound:
     if not there:
         return desk.say("memory-empty", call)
     lines = [f"- `{what}`: {desk.text(f'memory-clear-{what}', call.locale, count=there[what])}" for what in there]
-    buttons = [Button(label=what, command=f"memory clear {what}") for what in there]
+    buttons = [Button(label=what, command=f"memory clear {what}{repeated(call)}") for what in there]
     rows = tuple(tuple(buttons[first : first + 4]) for first in range(0, len(buttons), 4))
     return Outbound(text="\n".join((desk.text("memory-clear-what", call.locale), "", *lines)), buttons=rows)
 
@@ -72,7 +73,9 @@ def _question(what: str, count: int, call: Call, desk: Desk) -> Outbound:
     gone = desk.text(f"memory-clear-{what}", call.locale, count=count)
     after = desk.text("memory-clear-for-good" if what in FOR_GOOD else "memory-clear-undoable", call.locale)
     how = desk.text("memory-clear-how", call.locale, what=what)
-    button = Button(label=desk.text("memory-clear-yes", call.locale, what=what), command=f"memory clear {what} -y")
+    button = Button(
+        label=desk.text("memory-clear-yes", call.locale, what=what), command=f"memory clear {what} -y{repeated(call)}"
+    )
     asked = desk.catalogue.text("memory-clear-ask", call.locale, gone=gone)
     return Outbound(text=f"{asked}\n{after} {how}", buttons=((button,),))
 
@@ -105,9 +108,9 @@ YES = OptionSpec(name="yes", kind=OptionKind.SWITCH, flag="-y")
 CLEARING_COMMANDS = (
     Command(
         spec=CommandSpec(
-            path=("memory", "clear"), options=(WHAT, YES), manages=True, example="memory clear events --yes"
+            path=("memory", "clear"), options=(WHAT, YES, OF), manages=True, example="memory clear events --yes"
         ),
         run=clear,
     ),
-    Command(spec=CommandSpec(path=("memory", "undo"), manages=True), run=undo),
+    Command(spec=CommandSpec(path=("memory", "undo"), options=(OF,), manages=True), run=undo),
 )

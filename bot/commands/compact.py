@@ -6,6 +6,7 @@ import asyncio
 
 from bot.chat import CommandSpec, OptionSpec, Outbound, ReplyStream
 from bot.commands.command import Call, Command, Desk
+from bot.commands.members import OF
 from bot.errors import UserError
 from bot.llm.model import ModelError
 from bot.memory.compaction import Result
@@ -17,11 +18,12 @@ from bot.turn import Asker
 
 
 async def compact(call: Call, desk: Desk) -> None:
-    """`/compact [focus]`: thresholds do not count; more messages than are kept anyway are needed. What is said
-    meanwhile is not held up.
+    """`/compact [focus] [-o persona]`: thresholds do not count; more messages than are kept anyway are needed. What is
+    said meanwhile is not held up.
     """
     author = call.inbound.author
-    turn = await desk.gauge.opener.preview(call.session.id, Asker(key=author.key, name=author.name))
+    asker = Asker(key=author.key, name=author.name)
+    turn = await desk.gauge.opener.preview(call.session.id, asker, call.persona_id)
     count = await desk.db.read(count_window, call.session.id, call.conversation_id)
     kept = call.settings.values.summary.keep_recent
     if turn is None or count <= kept:
@@ -73,7 +75,7 @@ async def _used(call: Call, desk: Desk) -> int:
     """Tokens that the next request would fill; 0 where that cannot be told."""
     author = call.inbound.author
     try:
-        usage = await desk.gauge.snapshot(call.session.id, Asker(key=author.key, name=author.name))
+        usage = await desk.gauge.snapshot(call.session.id, Asker(key=author.key, name=author.name), call.persona_id)
     except ModelError:
         return 0
     return usage.used if usage else 0
@@ -83,7 +85,7 @@ FOCUS = OptionSpec(name="focus", rest=True)
 
 COMPACT_COMMANDS = (
     Command(
-        spec=CommandSpec(path=("compact",), options=(FOCUS,), manages=True, example="compact the trip to Bergen"),
+        spec=CommandSpec(path=("compact",), options=(FOCUS, OF), manages=True, example="compact the trip to Bergen"),
         run=compact,
     ),
 )

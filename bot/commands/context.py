@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.lore_books import may_change, name_of_ref
+from bot.commands.members import OF, told_of
 from bot.commands.memory_state import count_line, count_messages
 from bot.errors import UserError
 from bot.prompt.build import NoRoom
@@ -18,12 +19,12 @@ LEFT_OUT_SHOWN, LORE_SHOWN = 5, 10
 
 
 async def show_context(call: Call, desk: Desk) -> Outbound:
-    """`/context`: built as a request is, and sent to nobody."""
+    """`/context [-o persona]`: built as a request is, and sent to nobody."""
     author = call.inbound.author
     asker = Asker(key=author.key, name=author.name)
-    turn = await desk.gauge.opener.preview(call.session.id, asker)
+    turn = await desk.gauge.opener.preview(call.session.id, asker, call.persona_id)
     try:
-        usage = await desk.gauge.snapshot(call.session.id, asker)
+        usage = await desk.gauge.snapshot(call.session.id, asker, call.persona_id)
     except NoRoom:
         raise UserError(f"model-{NoRoom.kind}") from None
     if usage is None or turn is None:
@@ -45,6 +46,7 @@ async def show_context(call: Call, desk: Desk) -> Outbound:
         count_line(window, call, desk),
         desk.text("context-dropped", call.locale, count=window.left_out) if window.left_out else "",
         _left_out(turn, call, desk),
+        told_of(call, desk),
     ]
     return Outbound(text="\n\n".join(filter(None, pieces)))
 
@@ -76,4 +78,4 @@ def _left_out(turn: Turn, call: Call, desk: Desk) -> str:
     return "\n".join((desk.text("context-left-out", call.locale, count=len(items)), *lines))
 
 
-CONTEXT_COMMANDS = (Command(spec=CommandSpec(path=("context",), ephemeral=True), run=show_context),)
+CONTEXT_COMMANDS = (Command(spec=CommandSpec(path=("context",), options=(OF,), ephemeral=True), run=show_context),)

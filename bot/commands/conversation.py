@@ -11,6 +11,7 @@ from bot.cast import read_cast
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.commands.endpoints import endpoint_lines
+from bot.commands.members import OF
 from bot.commands.memory_state import count_line, count_messages, memory_lines
 from bot.commands.servers import server_lines
 from bot.dispatch import Interruption, TurnRequest
@@ -142,7 +143,7 @@ async def stop(call: Call, desk: Desk) -> Outbound:
 
 
 async def status(call: Call, desk: Desk) -> Outbound:
-    """`/status`: how things stand in this session; nothing of the host, of other places or of keys (X13)."""
+    """`/status [-o persona]`: how things stand here; nothing of the host, of other places or of keys (X13)."""
     reply = await desk.db.read(replies.newest_reply, call.session.id)
     persona = desk.library.get(call.persona_id)
     is_running = desk.dispatcher.is_running(call.session.id)
@@ -168,7 +169,7 @@ async def _usage(call: Call, desk: Desk) -> PromptUsage | None:
     """What the next request would fill; `None` where there can be none."""
     author = call.inbound.author
     try:
-        return await desk.gauge.snapshot(call.session.id, Asker(key=author.key, name=author.name))
+        return await desk.gauge.snapshot(call.session.id, Asker(key=author.key, name=author.name), call.persona_id)
     except NoRoom:
         return None
 
@@ -187,5 +188,5 @@ CONVERSATION_COMMANDS = (
     Command(spec=CommandSpec(path=("undo",)), run=undo),
     Command(spec=CommandSpec(path=("continue",)), run=go_on),
     Command(spec=CommandSpec(path=("stop",), options=(ALL,)), run=stop),
-    Command(spec=CommandSpec(path=("status",), ephemeral=True), run=status),
+    Command(spec=CommandSpec(path=("status",), options=(OF,), ephemeral=True), run=status),
 )

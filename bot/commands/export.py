@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
 from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.members import OF
 from bot.commands.notes import in_order, listing, source_link
 from bot.memory.items import Item, Memory
 from bot.store.archive import Source, read_sources
@@ -17,7 +18,7 @@ from bot.store.metadata import Kept, read_kept
 
 
 async def export_memory(call: Call, desk: Desk) -> Outbound:
-    """`/memory export [json|markdown]`."""
+    """`/memory export [json|markdown] [-o persona]`."""
     memory = await desk.db.read(read_memory, call.conversation_id)
     kept = await desk.db.read(read_kept, call.session.id)
     if memory.is_empty and not kept:
@@ -80,7 +81,7 @@ FORMAT = OptionSpec(name="format", kind=OptionKind.CHOICE, choices=("markdown", 
 
 EXPORT_COMMANDS = (
     Command(
-        spec=CommandSpec(path=("memory", "export"), options=(FORMAT,), ephemeral=True, example="memory export json"),
+        spec=CommandSpec(path=("memory", "export"), options=(FORMAT, OF), ephemeral=True, example="memory export json"),
         run=export_memory,
     ),
 )

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk
+from bot.commands.members import OF, told_of
 from bot.commands.memory import ITEM, demand_item, put, suggest_follow_ups
 from bot.commands.notes import in_order, listing
 from bot.commands.pages import PAGE, page_of, paged_text
@@ -15,18 +16,20 @@ from bot.store.memories import read_memory
 
 
 async def list_follow_ups(call: Call, desk: Desk) -> Outbound:
-    """`/follow-ups [-p page]`: the open ones, then those that were closed."""
+    """`/follow-ups [-p page] [-o persona]`: the open ones, then those that were closed."""
     memory = await desk.db.read(read_memory, call.conversation_id)
     items = in_order(item for item in memory.items if item.new.kind is ItemKind.FOLLOW_UP)
+    whose = told_of(call, desk)
     if not items:
-        return desk.say("follow-ups-none", call)
+        return Outbound(text="\n\n".join(filter(None, (desk.text("follow-ups-none", call.locale), whose))))
     page = page_of(items, call)
     heading = desk.text("follow-ups-list", call.locale, count=sum(item.is_open for item in items))
-    return paged_text(heading, await listing(page.entries, call, desk), page, "follow-ups list", call, desk)
+    body = "\n\n".join(filter(None, (await listing(page.entries, call, desk), whose)))
+    return paged_text(heading, body, page, "follow-ups list", call, desk)
 
 
 async def finish(call: Call, desk: Desk) -> Outbound:
-    """`/follow-ups done N`."""
+    """`/follow-ups done N [-o persona]`."""
     return await _set_state(FollowUpState.DONE, call, desk)
 
 
@@ -54,12 +57,12 @@ _OPEN = suggest_follow_ups(FollowUpState.OPEN)
 _CLOSED = suggest_follow_ups(FollowUpState.DONE, FollowUpState.DROPPED)
 
 FOLLOW_UP_COMMANDS = (
-    Command(spec=CommandSpec(path=("follow-ups", "list"), options=(PAGE,), ephemeral=True), run=list_follow_ups),
+    Command(spec=CommandSpec(path=("follow-ups", "list"), options=(PAGE, OF), ephemeral=True), run=list_follow_ups),
     Command(
-        spec=CommandSpec(path=("follow-ups", "done"), options=(ITEM,), example="follow-ups done 12"),
+        spec=CommandSpec(path=("follow-ups", "done"), options=(ITEM, OF), example="follow-ups done 12"),
         run=finish,
         suggest=_OPEN,
     ),
-    Command(spec=CommandSpec(path=("follow-ups", "drop"), options=(ITEM,)), run=drop, suggest=_OPEN),
-    Command(spec=CommandSpec(path=("follow-ups", "reopen"), options=(ITEM,)), run=reopen, suggest=_CLOSED),
+    Command(spec=CommandSpec(path=("follow-ups", "drop"), options=(ITEM, OF)), run=drop, suggest=_OPEN),
+    Command(spec=CommandSpec(path=("follow-ups", "reopen"), options=(ITEM, OF)), run=reopen, suggest=_CLOSED),
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.members import OF
 from bot.commands.pages import PAGE, page_of, paged_text
 from bot.store.archive import Folded, HistoryRow, count_history, read_history
 
@@ -12,7 +13,7 @@ LINE_CHARS = 160
 
 
 async def show_history(call: Call, desk: Desk) -> Outbound:
-    """`/history [-p page]`: the newest messages; higher pages are older."""
+    """`/history [-p page] [-o persona]`: the newest messages; higher pages are older."""
     count = await desk.db.read(count_history, call.session.id, call.conversation_id)
     if not count:
         return desk.say("history-none", call)
@@ -42,6 +43,7 @@ def _separator(folded: Folded, call: Call, desk: Desk) -> str:
 
 HISTORY_COMMANDS = (
     Command(
-        spec=CommandSpec(path=("history",), options=(PAGE,), ephemeral=True, example="history -p 3"), run=show_history
+        spec=CommandSpec(path=("history",), options=(PAGE, OF), ephemeral=True, example="history -p 3"),
+        run=show_history,
     ),
 )

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bot.chat import CommandSpec, OptionSpec, Outbound, OutFile
 from bot.commands.command import Call, Command, Desk, inert
-from bot.commands.lore_books import ME, OF, name_of_book, name_of_ref, visible_books
+from bot.commands.lore_books import BOOK, ME, name_of_book, name_of_ref, visible_books
+from bot.commands.members import OF
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged_text
 from bot.errors import UserError
 from bot.lore import CARD, MINE, PLACE
@@ -28,7 +29,7 @@ NOT_NEARLY = frozenset((Why.NO_KEY, Why.DISABLED, Why.EMPTY))
 
 
 async def list_lore(call: Call, desk: Desk) -> Outbound:
-    """`/lore [words] [--for card|place|me] [-p page]`: the entries that count here for the caller."""
+    """`/lore [words] [--for card|place|me] [-p page] [-o persona]`: the entries that count here for the caller."""
     books, hidden = await visible_books(call, desk)
     keyword = call.options.get(KEYWORD.name, "")
     listed = [*_listed(books, _wanted(call), keyword)]
@@ -38,12 +39,12 @@ async def list_lore(call: Call, desk: Desk) -> Outbound:
     page = page_of(listed, call)
     body = "\n\n".join(filter(None, (_under_headings(page.entries, call, desk), note)))
     heading = desk.text("lore-list", call.locale, count=len(listed))
-    command = "lore list" + (f" -f {call.options[OF.name]}" if OF.name in call.options else "")
+    command = "lore list" + (f" -f {call.options[BOOK.name]}" if BOOK.name in call.options else "")
     return paged_text(heading, body, page, command, call, desk)
 
 
 def _wanted(call: Call) -> str | None:
-    name = call.options.get(OF.name)
+    name = call.options.get(BOOK.name)
     return MINE if name == ME else name
 
 
@@ -90,7 +91,7 @@ def _cut(text: str, chars: int) -> str:
 
 
 async def read_lore(call: Call, desk: Desk) -> Outbound:
-    """`/lore read NUMBER [--for card|place|me]`: one entry, whole."""
+    """`/lore read NUMBER [--for card|place|me] [-o persona]`: one entry, whole."""
     books, _ = await visible_books(call, desk)
     wanted, number = _wanted(call), call.options["number"]
     for name in (PLACE, MINE, CARD):
@@ -119,9 +120,10 @@ def inert_lines(text: str) -> str:
 
 
 async def test_lore(call: Call, desk: Desk) -> Outbound:
-    """`/lore test TEXT`: which entries would join in if the caller said this, why, and which nearly would."""
+    """`/lore test TEXT [-o persona]`: which entries would join in if the caller said this, which nearly, and why."""
     author = call.inbound.author
-    turn = await desk.gauge.opener.preview(call.session.id, Asker(key=author.key, name=author.name))
+    asker = Asker(key=author.key, name=author.name)
+    turn = await desk.gauge.opener.preview(call.session.id, asker, call.persona_id)
     if turn is None:
         raise UserError("history-none")
     found = await desk.lore.test(turn, call.options["text"])
@@ -166,14 +168,14 @@ TEXT = OptionSpec(name="text", required=True, rest=True)
 NUMBER = OptionSpec(name="number", required=True)
 
 LORE_COMMANDS = (
-    Command(spec=CommandSpec(path=("lore", "list"), options=(KEYWORD, OF, PAGE), ephemeral=True), run=list_lore),
+    Command(spec=CommandSpec(path=("lore", "list"), options=(KEYWORD, BOOK, PAGE, OF), ephemeral=True), run=list_lore),
     Command(
-        spec=CommandSpec(path=("lore", "read"), options=(NUMBER, OF), ephemeral=True, example="lore read 3"),
+        spec=CommandSpec(path=("lore", "read"), options=(NUMBER, BOOK, OF), ephemeral=True, example="lore read 3"),
         run=read_lore,
     ),
     Command(
         spec=CommandSpec(
-            path=("lore", "test"), options=(TEXT,), ephemeral=True, example="lore test who sleeps under the hill?"
+            path=("lore", "test"), options=(TEXT, OF), ephemeral=True, example="lore test who sleeps under the hill?"
         ),
         run=test_lore,
     ),

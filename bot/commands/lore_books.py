@@ -27,7 +27,7 @@ PLACE_CHARS, OWN_CHARS = 16_000_000, 200_000
 """What a book may hold, in characters as it is kept; ours to choose, so that nobody fills the memory of all."""
 
 FOR = OptionSpec(name="for", kind=OptionKind.CHOICE, flag="-f", choices=(PLACE, ME), about="option-book")
-OF = OptionSpec(name="for", kind=OptionKind.CHOICE, flag="-f", choices=(CARD, PLACE, ME), about="option-book")
+BOOK = OptionSpec(name="for", kind=OptionKind.CHOICE, flag="-f", choices=(CARD, PLACE, ME), about="option-book")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

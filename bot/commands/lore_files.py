@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
 from bot.commands.command import Call, Command, Desk, inert
-from bot.commands.lore_books import FOR, ME, OF, Owned, may_change, name_of_book, own_book, visible_books
+from bot.commands.lore_books import BOOK, FOR, ME, Owned, may_change, name_of_book, own_book, visible_books
 from bot.commands.lore_edit import demand_room, entry_mapping
+from bot.commands.members import OF
 from bot.errors import UserError
 from bot.lore import CARD, MINE, PLACE
 from bot.personas.card import CardError, CardWarning
@@ -79,10 +80,10 @@ def _listed(warnings: Sequence[CardWarning]) -> str:
 
 
 async def export_lore(call: Call, desk: Desk) -> Outbound:
-    """`/lore export [--for card|place|me]`: a book as a file; without a choice the one that `/lore add` means."""
+    """`/lore export [--for card|place|me] [-o persona]`: a book as a file; else the one that `/lore add` means."""
     from bot.personas.lorebook import write_book_file
 
-    wanted = call.options.get(OF.name)
+    wanted = call.options.get(BOOK.name)
     name = (await own_book(call, desk)).name if wanted is None else MINE if wanted == ME else wanted
     if not await may_change(name, call, desk):
         raise UserError("command-needs-rights")
@@ -109,7 +110,7 @@ LORE_FILE_COMMANDS = (
         run=import_lore,
     ),
     Command(
-        spec=CommandSpec(path=("lore", "export"), options=(OF,), ephemeral=True, example="lore export"),
+        spec=CommandSpec(path=("lore", "export"), options=(BOOK, OF), ephemeral=True, example="lore export"),
         run=export_lore,
     ),
 )

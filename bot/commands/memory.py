@@ -9,6 +9,7 @@ from datetime import date
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk, Suggest, inert
+from bot.commands.members import OF, queried_story, told_of
 from bot.commands.notes import LISTED_GIST_CHARS, in_order, is_summary, kind_words, listing, wanted_items
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged_text
 from bot.commands.people import suggest_people, who_is_meant
@@ -20,7 +21,6 @@ from bot.store.archive import Kept
 from bot.store.conversations import raise_generation
 from bot.store.database import Tx
 from bot.store.people import wants_privacy
-from bot.store.sessions import find_session
 
 MOST_BY_HAND = 20
 """Items that somebody may write down where others talk, too: a memory has room for few, and it is everybody's."""
@@ -29,11 +29,12 @@ OFFERED_CHARS = 90
 
 
 async def list_memory(call: Call, desk: Desk) -> Outbound:
-    """`/memory [kind, person or words] [-p page]`; the summary alone is shown in full."""
+    """`/memory [kind, person or words] [-p page] [-o persona]`; the summary alone is shown in full."""
     keyword = call.options.get(KEYWORD.name, "")
     memory = await desk.db.read(memories.read_memory, call.conversation_id)
+    whose = told_of(call, desk)
     if memory.is_empty:
-        return desk.say("memory-empty", call)
+        return Outbound(text="\n\n".join(filter(None, (desk.text("memory-empty", call.locale), whose))))
     if is_summary(keyword, desk) and memory.gist:
         return Outbound(text=inert(memory.gist))
     gist = memory.gist if not keyword else ""
@@ -47,11 +48,12 @@ async def list_memory(call: Call, desk: Desk) -> Outbound:
         summary = desk.text("memory-summary", call.locale)
         shown = gist if len(gist) <= LISTED_GIST_CHARS else gist[:LISTED_GIST_CHARS].rstrip() + "…"
         body = f"**{summary}**\n{inert(shown)}\n\n{body}".rstrip()
-    return paged_text(desk.text("memory-list", call.locale, count=len(items)), body, page, "memory list", call, desk)
+    heading, told = desk.text("memory-list", call.locale, count=len(items)), "\n\n".join(filter(None, (body, whose)))
+    return paged_text(heading, told, page, "memory list", call, desk)
 
 
 async def add_item(call: Call, desk: Desk) -> Outbound:
-    """`/memory add KIND TEXT [-w who] [-d day]`: what nobody can say for others but an administrator."""
+    """`/memory add KIND TEXT [-w who] [-d day] [-o persona]`: what nobody can say for others but an administrator."""
     kind = KINDS[call.options["kind"]]
     new = await _new_item(kind, call, desk)
     author = call.inbound.author.key
@@ -185,14 +187,14 @@ async def demand_item(call: Call, desk: Desk) -> Kept:
 
 async def suggest_items(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Numbers of items with their texts, by what is typed of either."""
-    return await desk.db.read(_offered, query, (None, *FollowUpState))
+    return await desk.db.read(_offered, query, (None, *FollowUpState), desk)
 
 
-def _offered(tx: Tx, query: ValueQuery, states: Sequence[FollowUpState | None]) -> list[str]:
-    session = find_session(tx, query.channel)
-    if session is None or session.conversation_id is None:
+def _offered(tx: Tx, query: ValueQuery, states: Sequence[FollowUpState | None], desk: Desk) -> list[str]:
+    conversation_id = queried_story(tx, query, desk)
+    if conversation_id is None:
         return []
-    items = memories.read_memory(tx, session.conversation_id).items
+    items = memories.read_memory(tx, conversation_id).items
     offers = [f"{item.id} · {item.new.text}"[:OFFERED_CHARS] for item in items if item.new.state in states]
     wanted = query.typed.lstrip("#").casefold()
     return sorted((one for one in offers if wanted in one.casefold()), key=lambda one: not one.startswith(wanted))
@@ -202,7 +204,7 @@ def suggest_follow_ups(*states: FollowUpState) -> Suggest:
     """Completion of follow-ups that stand so."""
 
     async def suggest(desk: Desk, query: ValueQuery) -> Sequence[str]:
-        return await desk.db.read(_offered, query, states)
+        return await desk.db.read(_offered, query, states, desk)
 
     return suggest
 
@@ -233,12 +235,13 @@ ADD_OPTIONS = (
     TEXT,
     OptionSpec(name="who", flag="-w", rest=True, completes=True),
     OptionSpec(name="day", flag="-d"),
+    OF,
 )
 
 MEMORY_COMMANDS = (
     Command(
         spec=CommandSpec(
-            path=("memory", "list"), options=(LISTED, PAGE), ephemeral=True, example="memory list facts -p 2"
+            path=("memory", "list"), options=(LISTED, PAGE, OF), ephemeral=True, example="memory list facts -p 2"
         ),
         run=list_memory,
         suggest=suggest_listed,
@@ -255,23 +258,26 @@ MEMORY_COMMANDS = (
     ),
     Command(
         spec=CommandSpec(
-            path=("memory", "edit"), options=(ITEM, TEXT), ephemeral=True, example="memory edit 12 Ann lives in Bergen"
+            path=("memory", "edit"),
+            options=(ITEM, TEXT, OF),
+            ephemeral=True,
+            example="memory edit 12 Ann lives in Bergen",
         ),
         run=edit_item,
         suggest=suggest_items,
     ),
     Command(
-        spec=CommandSpec(path=("memory", "pin"), options=(ITEM,), ephemeral=True, example="memory pin 12"),
+        spec=CommandSpec(path=("memory", "pin"), options=(ITEM, OF), ephemeral=True, example="memory pin 12"),
         run=pin_item,
         suggest=suggest_items,
     ),
     Command(
-        spec=CommandSpec(path=("memory", "unpin"), options=(ITEM,), ephemeral=True),
+        spec=CommandSpec(path=("memory", "unpin"), options=(ITEM, OF), ephemeral=True),
         run=unpin_item,
         suggest=suggest_items,
     ),
     Command(
-        spec=CommandSpec(path=("memory", "forget"), options=(ITEM,), ephemeral=True, example="memory forget 12"),
+        spec=CommandSpec(path=("memory", "forget"), options=(ITEM, OF), ephemeral=True, example="memory forget 12"),
         run=forget_item,
         suggest=suggest_items,
     ),

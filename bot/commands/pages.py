@@ -8,6 +8,7 @@ from typing import Generic, TypeVar
 
 from bot.chat import Button, OptionKind, OptionSpec, Outbound, words_after
 from bot.commands.command import Call, Desk
+from bot.commands.members import repeated
 from bot.commands.parse import near_children
 
 T = TypeVar("T")
@@ -55,7 +56,8 @@ def paged_text(heading: str, body: str, page: Page[T], command: str, call: Call,
     pieces = [heading, body]
     if page.count > 1:
         pieces.append(desk.text("page-of", call.locale, page=page.number, pages=page.count))
-    return Outbound(text="\n\n".join(pieces), buttons=_buttons(page, command, call.options.get(KEYWORD.name, "")))
+    keyword = call.options.get(KEYWORD.name, "")
+    return Outbound(text="\n\n".join(pieces), buttons=_buttons(page, command + repeated(call), keyword))
 
 
 def _buttons(page: Page[T], command: str, keyword: str) -> tuple[tuple[Button, ...], ...]:

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from bot.chat import ValueQuery
 from bot.commands.command import Desk
+from bot.commands.members import queried_story
 from bot.errors import UserError
 from bot.spelling import near_names
 from bot.store.archive import remembered_people
 from bot.store.database import Tx
-from bot.store.sessions import find_session
 
 
 def who_is_meant(typed: str, people: Mapping[str, str]) -> str:
@@ -33,16 +33,14 @@ def who_is_meant(typed: str, people: Mapping[str, str]) -> str:
 
 async def suggest_people(desk: Desk, query: ValueQuery) -> Sequence[str]:
     """Names of those who are remembered in a channel, and of whoever asks."""
-    names = [query.author.name, *await desk.db.read(_remembered, query)]
+    names = [query.author.name, *await desk.db.read(_remembered, query, desk)]
     wanted = _folded(query.typed)
     return [name for name in dict.fromkeys(names) if wanted in _folded(name)]
 
 
-def _remembered(tx: Tx, query: ValueQuery) -> list[str]:
-    session = find_session(tx, query.channel)
-    if session is None or session.conversation_id is None:
-        return []
-    return [*remembered_people(tx, session.conversation_id).values()]
+def _remembered(tx: Tx, query: ValueQuery, desk: Desk) -> list[str]:
+    conversation_id = queried_story(tx, query, desk)
+    return [] if conversation_id is None else [*remembered_people(tx, conversation_id).values()]
 
 
 def _folded(name: str) -> str:

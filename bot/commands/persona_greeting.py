@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.cast import read_cast
 from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk
+from bot.commands.members import OF, cast_at, repeated
 from bot.commands.pages import PAGE
 from bot.errors import UserError
 from bot.greeting import Greeting, active_greeting, expand_greeting, greetings_of
@@ -18,8 +18,8 @@ SHOWN_CHARS = 1_200
 
 
 async def pick_greeting(call: Call, desk: Desk) -> Outbound | None:
-    """`/persona greeting [NUMBER] [-p page]`: leaf through the greetings; a number says it at once. People count from
-    1, in the order in which the greetings are shown.
+    """`/persona greeting [NUMBER] [-p page] [-o persona]`: leaf through the greetings; a number says it at once. People
+    count from 1, in the order in which the greetings are shown.
     """
     persona = desk.library.get(call.persona_id)
     if persona is None:
@@ -58,7 +58,7 @@ async def _show(page: int | None, known: Sequence[Greeting], persona: Persona, c
         count=len(known),
         persona=persona.name,
     )
-    cast = read_cast(desk.shelf(call), call.settings.values, call.persona_id)
+    cast = cast_at(call.inbound.channel, call.settings, desk)
     text = expand_greeting(persona, greeting.text, call.inbound.author.name, now=call.local(call.now), cast=cast)
     shown = text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS].rstrip() + "…"
     may_choose = greeting != active and not await desk.db.read(has_begun, call.conversation_id)
@@ -70,11 +70,13 @@ async def _show(page: int | None, known: Sequence[Greeting], persona: Persona, c
 def _buttons(place: int, count: int, call: Call, desk: Desk, *, may_choose: bool) -> tuple[tuple[Button, ...], ...]:
     turns = ((place - 1, "◀ {}"), (place + 1, "{} ▶"))
     leafing = tuple(
-        Button(label=label.format(other + 1), command=f"persona greeting -p {other + 1}")
+        Button(label=label.format(other + 1), command=f"persona greeting -p {other + 1}{repeated(call)}")
         for other, label in turns
         if 0 <= other < count
     )
-    use = Button(label=desk.text("persona-greeting-use", call.locale), command=f"persona greeting {place + 1}")
+    use = Button(
+        label=desk.text("persona-greeting-use", call.locale), command=f"persona greeting {place + 1}{repeated(call)}"
+    )
     return tuple(filter(None, (leafing, (use,) if may_choose else ())))
 
 
@@ -92,7 +94,7 @@ GREETING_COMMANDS = (
     Command(
         spec=CommandSpec(
             path=("persona", "greeting"),
-            options=(GREETING, PAGE),
+            options=(GREETING, PAGE, OF),
             ephemeral=True,
             manages=True,
             example="persona greeting 2",

@@ -15,7 +15,8 @@ from bot.locale import LOCALES_FOLDER, Catalogue
 from bot.settings import place_keys
 from bot.testing import make_author, make_channel
 from tests.conftest import MakeApp
-from tests.talking import GROUP, open_chat
+from tests.talking import DM, GROUP, open_chat
+from tests.test_commands_personas import MIRA, upload
 
 CATALOGUE = Catalogue()
 NAMES = CommandNames(translate=CATALOGUE.text, locales=CATALOGUE.locales)
@@ -171,12 +172,12 @@ async def test_help_shows_chinese_readers_their_spelling_beside_the_english_one(
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        ("/会话 设置 --思考 开", "thinking` = on"),
-        ("/session set thinking 开 --for 这里", "thinking` = on"),
-        ("/会话 设置 --范围 服务器 notices 关", "notices` = off"),
-        ("/会话 设置 activation 总是", "activation` = always"),
-        ("/会话 设置 language 中文", "language` = zh"),
-        ("/会话 设置 language 自动", "language` = auto"),
+        ("/会话 设置 --思考 开", "thinking` = 开"),
+        ("/session set thinking 开 --for 这里", "thinking` = 开"),
+        ("/会话 设置 --范围 服务器 notices 关", "notices` = 关"),
+        ("/会话 设置 activation 总是", "activation` = 总是"),
+        ("/会话 设置 language 中文", "language` = 中文"),
+        ("/会话 设置 language 自动", "language` = 自动"),
         ("/会话 设置 名字 夜谈", "名字 = 夜谈"),
         ("/会话 恢复 全部", "`persona` ="),
         ("/记忆 添加 约定 星期五见面", "星期五见面"),
@@ -208,3 +209,24 @@ def test_discord_shows_values_in_the_language_of_the_reader() -> None:
     (add,) = [node for node in memory["options"] if node["name"] == "add"]
     fact, *_ = add["options"][0]["choices"]
     assert fact == {"name": "fact", "value": "fact", "name_localizations": {"zh-CN": "事实", "zh-TW": "事实"}}
+
+
+async def test_values_read_in_the_callers_language_and_personas_by_their_names(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="bryony")
+    await chat.ask("/session set activation always -t on -p dongpo --for place")
+    shown = await chat.ask("/session", author=make_author("小明", locale="zh-CN"))
+    for line in (
+        "- 思考：**开**（整个地方）",
+        "- `persona`: 东坡 (整个地方) › Bryony (默认)",
+        "- `thinking`: 开 (整个地方) › 关 (默认)",
+        "- `activation`: 总是 (整个地方) › 提及 (默认)",
+    ):
+        assert line in shown.splitlines()
+
+
+async def test_a_persona_of_no_name_of_its_own_goes_by_its_id(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    for _ in range(2):
+        await chat.ask("/persona import --yes", attachments=upload(MIRA))
+    ids = [persona.id for persona in chat.app.desk.library.at(DM.place_key).personas if persona.name == "Mira"]
+    assert f"`persona` = {ids[-1]}" in await chat.ask(f"/session set -p {ids[-1]}")

@@ -49,7 +49,7 @@ async def test_a_reset_that_would_leave_values_that_do_not_go_together_is_refuse
     assert len(await stored(chat)) == 2
 
 
-async def test_reset_all_means_every_key_but_not_the_name(make_app: MakeApp) -> None:
+async def test_reset_all_means_every_key_and_the_name(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="bryony")
     await chat.ask("/session set timezone Asia/Tokyo -m test/other -t on -n night")
     await chat.ask("/session set notices off --for place")
@@ -57,7 +57,16 @@ async def test_reset_all_means_every_key_but_not_the_name(make_app: MakeApp) -> 
     for line in ("`model` = test/scripted", "`thinking` = off", "`timezone` = UTC (default)"):
         assert line in told
     assert "Still set" not in told
+    assert "the name is gone" in told
     assert set(await stored(chat)) == {("fake:dm-room", "notices")}
+    assert "This session" in await chat.ask("/session")
+    assert "name" not in await chat.ask("/session reset all")
+
+
+async def test_reset_all_for_the_whole_place_leaves_the_name_of_this_session(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    await chat.ask("/session set -n night")
+    assert "name" not in await chat.ask("/session reset all --for place")
     assert "**night**" in await chat.ask("/session")
 
 

@@ -58,14 +58,14 @@ async def test_an_empty_default_goes_by_the_name_of_what_is_used_then(make_app: 
     chat = await open_chat(make_app)
     await chat.ask("/session set -m test/other -p thrupp")
     lines = (await chat.ask("/session")).splitlines()
-    assert "- `persona`: thrupp (this session) › Bryony (default)" in lines
+    assert "- `persona`: Thrupp (this session) › Bryony (default)" in lines
     assert "- `model`: test/other (this session) › test/scripted (default)" in lines
 
 
 async def test_flags_combine_and_outlive_a_restart(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     told = await chat.ask('/session set -m test/other -p thrupp -t on -n "late night"')
-    for line in ("`model` = test/other", "`persona` = thrupp", "`thinking` = on", "name = late night"):
+    for line in ("`model` = test/other", "`persona` = Thrupp", "`thinking` = on", "name = late night"):
         assert line in told
     await chat.app.close()
     chat = await open_chat(make_app)
@@ -189,11 +189,11 @@ def test_no_two_keys_share_a_spelling() -> None:
 
 SAMPLES = {
     "model": "test/other",
-    "persona": "familiar",
+    "persona": "Familiar",
     "system_prompt": "Be kind, and brief.",
     "context_tokens": "8000",
     "max_output_tokens": "500",
-    "tool_groups": "web, files",
+    "tool_groups": "web",
     "cast": "familiar",
     "activation_keywords": "tea, 茶",
     "activation_probability": "0.25",
@@ -208,7 +208,7 @@ SAMPLES = {
 async def test_every_key_can_be_set_shown_and_inherited_again(make_app: MakeApp, name: str) -> None:
     key = place_keys()[name]
     value = SAMPLES.get(name) or (key.choices[-1] if key.choices else "7")
-    chat = await open_chat(make_app, access={"tool_groups": ["web", "files"]})
+    chat = await open_chat(make_app, web={"fetch": True}, access={"tool_groups": ["web"]})
     assert f"`{name}` = {value}" in await chat.ask(f"/session set {name} {value}")
     await chat.ask("/session set language en")
     assert f"- `{name}`: " in await chat.ask("/session")

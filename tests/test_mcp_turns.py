@@ -92,16 +92,20 @@ async def test_K02_a_huge_result_of_a_server_is_cut_and_an_image_is_told_in_word
 
 
 @pytest.mark.parametrize("who", [OPERATOR, make_author("Bob")], ids=["operator", "anybody"])
-async def test_X13_status_tells_why_a_server_is_away_to_the_operator_alone(make_app: MakeApp, who: Author) -> None:
+async def test_X13_status_and_tools_tell_why_a_server_is_away_to_the_operator_alone(
+    make_app: MakeApp, who: Author
+) -> None:
     settings: dict[str, Any] = {"access": {"admins": (OPERATOR.key,)}, "tool_groups": ("lab",), "persona": "none"}
     with journal() as told:
         chat = await open_chat(make_app, mcp={"lab": plain(never="no module named secret")}, **settings)
         await told.until("mcp.failed")
         status = await chat.ask("/status", author=who)
-        assert "`lab` is on (default): –" in await chat.ask("/tools")
+        tools = await chat.ask("/tools", author=who)
         await chat.app.close()
-    assert "The server lab is not connected" in status
-    assert ("no module named secret" in status) == (who is OPERATOR)
+    assert "`lab` is on (default): – The server lab is not connected" in tools
+    for told_where in (status, tools):
+        assert "The server lab is not connected" in told_where
+        assert ("no module named secret" in told_where) == (who is OPERATOR)
 
 
 async def test_K03_a_server_that_is_silent_keeps_no_start_and_no_turn_waiting(make_app: MakeApp) -> None:

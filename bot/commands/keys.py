@@ -15,6 +15,7 @@ from zoneinfo import available_timezones
 from pydantic import ValidationError
 
 from bot.commands.command import Call, Desk
+from bot.commands.tool_rights import find_group
 from bot.errors import UserError
 from bot.locale import has_texts
 from bot.opening import model_in_force
@@ -73,6 +74,8 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
             return persona.id if persona else NO_PERSONA
         case "language":
             return _language(typed, desk)
+        case "tool_groups":
+            return tuple(find_group(group, desk.toolbox.groups()) for group in key.parse(typed))
         case "cast":
             return tuple(_cast_entry(entry, desk.shelf(call)) for entry in key.parse(typed))
     try:

@@ -9,12 +9,12 @@ from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, leaves_quote
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, Reach, reach_of, source_of
 from bot.commands.command import Call, Command, Desk, inert
-from bot.commands.keys import ALL, NAME, find_key, known_key, read_value, shown
+from bot.commands.keys import ALL, NAME, find_key, known_key, name_to_type, read_value, shown
 from bot.commands.offers import suggest_for_reset, suggest_for_set
 from bot.errors import UserError
 from bot.opening import model_in_force
 from bot.overrides import SessionSettings, Source
-from bot.personas.shelf import persona_for
+from bot.personas.shelf import Persona, persona_for
 from bot.settings import place_keys
 
 CHOSEN = ("model", "persona", "thinking")
@@ -32,7 +32,7 @@ async def show_session(call: Call, desk: Desk) -> Outbound:
     effective = {
         "model": model.name,
         "persona": persona.name if persona else desk.text("persona-none", call.locale),
-        "thinking": shown(settings.values.thinking),
+        "thinking": _worded("thinking", settings.values.thinking, call, desk),
     }
     lines = [
         desk.text(f"session-{name}", call.locale, value=value, source=_source(settings, name, call, desk))
@@ -64,12 +64,21 @@ def _link(key: str, value: object, call: Call, desk: Desk) -> str:
     if key == "model":
         value = value or desk.models.default
     elif key == "persona" and not value and (persona := persona_for(desk.shelf(call), "")):
-        value = persona.name
-    return _value(value, call, desk)
+        value = persona.id
+    return _value(key, value, call, desk)
 
 
-def _value(value: object, call: Call, desk: Desk) -> str:
-    return inert(shown(value)) or desk.text("value-empty", call.locale)
+def _value(key: str, value: object, call: Call, desk: Desk) -> str:
+    return inert(_worded(key, value, call, desk)) or desk.text("value-empty", call.locale)
+
+
+def _worded(key: str, value: object, call: Call, desk: Desk) -> str:
+    """A value as people of the caller's language read it: personas by their names, words of ours in its words."""
+    if key == "persona" and isinstance(persona := desk.shelf(call).find(str(value)), Persona):
+        return name_to_type(desk.shelf(call), persona)
+    if value is not None and (place_keys()[key].choices or key == "language"):
+        return desk.names.of_choice(shown(value), call.locale)[0]
+    return shown(value)
 
 
 def _source(settings: SessionSettings, key: str, call: Call, desk: Desk) -> str:
@@ -91,7 +100,7 @@ async def set_session(call: Call, desk: Desk) -> Outbound:
     if not values and label is None:
         raise UserError("session-set-nothing")
     now = await changes.make(Changes(set=values, label=label), reach, call, desk)
-    lines = [f"`{name}` = {_value(value, call, desk)}" for name, value in values.items()]
+    lines = [f"`{name}` = {_value(name, value, call, desk)}" for name, value in values.items()]
     if label is not None:
         lines.append(desk.text("session-name-set", call.locale, name=label))
     own = source_of(reach, call.inbound.channel)
@@ -170,7 +179,8 @@ def _named_keys(call: Call, own: Source, desk: Desk) -> tuple[tuple[str, ...], s
     if _is_word(key, NAME, desk):
         return tuple(names), ""
     if _is_word(key, ALL, desk):
-        return tuple(call.settings.changed_at(own)) or CHOSEN, None
+        is_named_here = reach_of(call) is Reach.HERE and call.session.label
+        return tuple(call.settings.changed_at(own)) or CHOSEN, "" if is_named_here else None
     return tuple(dict.fromkeys((*names, find_key(key).name))), None
 
 
@@ -180,8 +190,8 @@ def _effective(name: str, settings: SessionSettings, call: Call, desk: Desk) -> 
     if name == "model":
         value = model_in_force(desk.models, settings).name
     elif name == "persona" and (persona := persona_for(desk.shelf(call), value)):
-        value = persona.name
-    return _value(value, call, desk)
+        value = persona.id
+    return _value(name, value, call, desk)
 
 
 KEY = OptionSpec(name="key", completes=True, knows=lambda typed: known_key(typed) is not None)

@@ -5,11 +5,12 @@ What the operator's own settings switch on is asked nowhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bot.commands.command import Call, Desk
 from bot.errors import UserError
 from bot.overrides import SessionSettings, Source
+from bot.spelling import near_names
 from bot.tools.tool import ALL_GROUPS
 
 
@@ -24,6 +25,20 @@ def demand_groups(wanted: Iterable[str], call: Call, desk: Desk, *, already: Ite
         return
     if refused := [group for group in dict.fromkeys(wanted) if group not in known]:
         raise UserError("tools-group-is-operators", groups=", ".join(refused))
+
+
+def find_group(typed: str, groups: Sequence[str]) -> str:
+    """The group that somebody means, of those that there are; `*` is all of them.
+
+    Raises:
+        UserError: there is none of that name; says which there are, or how some come to be.
+    """
+    found = next((group for group in (*groups, ALL_GROUPS) if group.casefold() == typed.casefold()), None)
+    if found is not None:
+        return found
+    if not groups:
+        raise UserError("tools-no-groups")
+    raise UserError("tools-group-unknown", group=typed, names=", ".join(near_names(typed, groups) or groups))
 
 
 def groups_at(source: Source, settings: SessionSettings, desk: Desk) -> tuple[str, ...]:

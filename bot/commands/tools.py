@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, reach_of, source_of
 from bot.commands.command import Call, Command, Desk
-from bot.commands.tool_rights import groups_at
+from bot.commands.servers import away_line
+from bot.commands.tool_rights import find_group, groups_at
 from bot.errors import UserError
 from bot.llm.quirks import Quirk
 from bot.opening import model_in_force
-from bot.spelling import near_names
 from bot.tools import Tool
 from bot.tools.tool import ALL_GROUPS
 
 NONE = "–"
-"""In place of the tools of a group whose server is not connected."""
+"""In place of the tools of a group that has none."""
 
 
 async def list_tools(call: Call, desk: Desk) -> Outbound:
@@ -26,16 +26,31 @@ async def list_tools(call: Call, desk: Desk) -> Outbound:
     source = desk.text(f"source-{call.settings.source('tool_groups').value}", call.locale)
     on = call.settings.values.tool_groups
     lines = [desk.text("tools-always", call.locale, names=_names(tool for tool in tools if tool.group is None))]
-    for group in desk.toolbox.groups():
-        names = _names(tool for tool in tools if tool.group == group) or NONE
+    groups = desk.toolbox.groups()
+    for group in groups:
         is_on = group in on or ALL_GROUPS in on
         word = "tools-group-on" if is_on else "tools-group-off"
-        lines.append(desk.text(word, call.locale, group=group, names=names, source=source))
+        told = desk.text(word, call.locale, group=group, names=_names_of(group, tools), source=source)
+        lines.append(" ".join((told, *_away(group, call, desk))))
     pieces = [desk.text("tools-list", call.locale), "\n".join(f"- {line}" for line in lines)]
+    if missing := [group for group in on if group not in (*groups, ALL_GROUPS)]:
+        pieces.append(desk.text("tools-groups-missing", call.locale, groups=", ".join(missing), source=source))
+    if not groups:
+        pieces.append(desk.text("tools-no-groups", call.locale))
     model = model_in_force(desk.models, call.settings).name
     if not desk.limits(model).tools or Quirk.NO_TOOLS in desk.learned(model):
         pieces.append(desk.text("tools-not-by-model", call.locale, model=model))
     return Outbound(text="\n\n".join(pieces))
+
+
+def _names_of(group: str, tools: Sequence[Tool]) -> str:
+    return _names(tool for tool in tools if tool.group == group) or NONE
+
+
+def _away(group: str, call: Call, desk: Desk) -> Iterator[str]:
+    """What is wrong with the servers that bring a group."""
+    down = (server for server in desk.servers() if server.group == group and not server.is_connected)
+    return (away_line(server, call, desk) for server in down)
 
 
 def _names(tools: Iterable[Tool]) -> str:
@@ -44,16 +59,16 @@ def _names(tools: Iterable[Tool]) -> str:
 
 async def switch_on(call: Call, desk: Desk) -> Outbound:
     """`/tools on GROUP`."""
-    group = _demand_group(call, desk)
+    group = _demand_group(desk.toolbox.groups(), call)
     before = _groups_before(call, desk)
     groups = (ALL_GROUPS,) if group == ALL_GROUPS else tuple(dict.fromkeys((*before, group)))
     return await _switch(groups, group, "tools-on", call, desk)
 
 
 async def switch_off(call: Call, desk: Desk) -> Outbound:
-    """`/tools off GROUP`: where all are on, all but that one stay on."""
-    group = _demand_group(call, desk)
+    """`/tools off GROUP`: where all are on, all but that one stay on. One that no tool has any more can be left out."""
     before = _groups_before(call, desk)
+    group = _demand_group((*desk.toolbox.groups(), *before), call)
     named = desk.toolbox.groups() if ALL_GROUPS in before else before
     groups = () if group == ALL_GROUPS else tuple(one for one in named if one != group)
     return await _switch(groups, group, "tools-off", call, desk)
@@ -74,15 +89,11 @@ def _groups_before(call: Call, desk: Desk) -> tuple[str, ...]:
     return groups_at(source_of(reach_of(call), call.inbound.channel), call.settings, desk)
 
 
-def _demand_group(call: Call, desk: Desk) -> str:
-    typed, groups = call.options[GROUP.name].strip(), desk.toolbox.groups()
-    found = next((group for group in groups if group.casefold() == typed.casefold()), None)
-    if typed == ALL_GROUPS or found is not None:
-        return found or ALL_GROUPS
-    if not groups:
-        raise UserError("tools-no-groups")
-    near = near_names(typed, groups)
-    raise UserError("tools-group-unknown", group=typed, names=", ".join(near or groups))
+def _demand_group(groups: Sequence[str], call: Call) -> str:
+    typed = call.options.get(GROUP.name, "")
+    if not typed and groups:
+        raise UserError("tools-which", names=", ".join(groups))
+    return find_group(typed, groups)
 
 
 async def allow(call: Call, desk: Desk) -> Outbound:
@@ -111,7 +122,7 @@ async def _suggest_groups(desk: Desk, query: ValueQuery) -> Sequence[str]:
     return [group for group in (*desk.toolbox.groups(), ALL_GROUPS) if query.typed.casefold() in group.casefold()]
 
 
-GROUP = OptionSpec(name="group", required=True, completes=True)
+GROUP = OptionSpec(name="group", completes=True)
 TOKEN = OptionSpec(name="question")
 
 TOOL_COMMANDS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from bot.agent import Answer
+from bot.agent import Answer, Asked
 from bot.llm.model import Attempt, Completion
 from bot.prompt.usage import PromptUsage
 from bot.store.ledger import CallRecord
@@ -16,8 +16,15 @@ def call_records(turn: Turn, answer: Answer) -> Iterator[CallRecord]:
     """One record for each request, also for those in vain and the one that was interrupted, with what it filled."""
     for call in answer.calls:
         for attempt in call.attempts:
-            yield _record(turn, "chat", attempt.model, attempt.outcome, attempt, call.usage)
-        yield _record(turn, "chat", call.model, call.outcome, call.completion, call.usage)
+            yield _record(turn, _purpose(turn, call), attempt.model, attempt.outcome, attempt, call.usage)
+        yield _record(turn, _purpose(turn, call), call.model, call.outcome, call.completion, call.usage)
+
+
+def _purpose(turn: Turn, call: Asked) -> str:
+    """What a request of an answer is for: it goes on behind what tools said, or speaks first, or answers."""
+    if call.rounds:
+        return "tool"
+    return "chat" if turn.raises is None else "proactive"
 
 
 def side_record(

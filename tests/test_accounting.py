@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import accumulate
 
 import pytest
 from sqlalchemy import select
@@ -35,7 +36,10 @@ def held(text: str = "") -> Reply:
 async def ledger(app: App) -> list[Row]:
     """What the ledger holds, oldest first; every row knows whose call it was and what its request filled."""
     rows = await app.core.db.read(lambda tx: tx.execute(select(model_calls).order_by(model_calls.c.id)).all())
-    assert all(row.purpose == "chat" and row.author_key == "fake:alice" and row.session_id for row in rows)
+    assert all(row.author_key == "fake:alice" and row.session_id for row in rows)
+    asked_before = accumulate([False] + [row.outcome == "tool_calls" for row in rows], max)
+    purposes = ["tool" if has_tools else "chat" for has_tools in asked_before][: len(rows)]
+    assert [row.purpose for row in rows] == purposes, "what goes on behind tools is told apart"
     assert all(row.estimated_tokens > 0 and row.prompt_usage for row in rows)
     return [(row.outcome, row.output_tokens) for row in rows]
 

@@ -122,7 +122,7 @@ def test_the_log_tells_the_first_turn_each_change_of_the_bucket_and_every_tenth_
 
 async def ledger(chat: Chat) -> list[dict[str, Any]]:
     """What each chat call filled, as it is kept."""
-    asked = select(model_calls.c.prompt_usage).where(model_calls.c.purpose == "chat").order_by(model_calls.c.id)
+    asked = select(model_calls.c.prompt_usage).where(model_calls.c.prompt_usage.is_not(None)).order_by(model_calls.c.id)
     kept = await chat.app.core.db.read(lambda tx: tx.execute(asked).scalars().all())
     return [json.loads(usage) for usage in kept]
 

@@ -134,16 +134,6 @@ def tell_once(tx: Tx, listener: str, limit: str, period: str, kind: str) -> bool
     return tx.execute(insert(quota_notices).on_conflict_do_nothing(), told).rowcount > 0
 
 
-def forget_spender(tx: Tx, author_key: str) -> int:
-    """Keep nothing of what one person spent; how many rows there were. What their places spent stays."""
-    mine = (
-        delete(budgets).where(budgets.c.scope == "person", budgets.c.scope_key == author_key),
-        delete(quota_notices).where(quota_notices.c.listener == author_key),
-        update(reservations).where(reservations.c.author_key == author_key).values(author_key=None),
-    )
-    return sum(tx.execute(statement).rowcount for statement in mine)
-
-
 def move_spender(tx: Tx, old_key: str, new_key: str) -> None:
     """A place, or whoever was known by one key, has another from now on (T09, T11, T23)."""
     mine = select(budgets).where(budgets.c.scope_key == old_key)

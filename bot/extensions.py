@@ -107,8 +107,15 @@ def find_modules(names: Sequence[str]) -> dict[str, ModuleType]:
     return found
 
 
-def add_extensions(settings: Settings, modules: Mapping[str, ModuleType], host: Host, faults: Faults) -> Added:
-    """What the modules bring.
+def add_extensions(
+    settings: Settings,
+    modules: Mapping[str, ModuleType],
+    host: Host,
+    faults: Faults,
+    *,
+    own: Sequence[tuple[str, Hooks]] = (),
+) -> Added:
+    """What the modules bring. Our `own` hooks, each with its name, come after theirs.
 
     Raises:
         SettingsError: one is not as it should be, or brings what is there already.
@@ -126,7 +133,7 @@ def add_extensions(settings: Settings, modules: Mapping[str, ModuleType], host: 
     summarising = [(name, given.hooks) for name, given in found if given.hooks.summarise is not None]
     return Added(
         extensions=found,
-        hooks=HookCalls([(name, extension.hooks) for name, extension in found], faults),
+        hooks=HookCalls([*((name, extension.hooks) for name, extension in found), *own], faults),
         tools=tuple(guarded_tool(name, tool, faults) for name, given in found for tool in given.tools),
         sections=tuple(
             guarded_section(name, section, limit, settings.memory_token_budget, faults)

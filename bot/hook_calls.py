@@ -20,6 +20,7 @@ from bot.hooks import (
     ModelInput,
     Origin,
     Refusal,
+    Withheld,
 )
 from bot.llm.model import Completion, ToolCall
 from bot.prompt.usage import PromptUsage
@@ -30,11 +31,13 @@ log = structlog.get_logger(__name__)
 
 ANSWERS: dict[str, tuple[type, ...]] = {
     "on_inbound": (Inbound, Drop),
+    "before_turn": (Withheld, Refusal),
     "before_model": (ModelInput,),
     "after_model": (),
     "before_tool": (Refusal,),
     "after_tool": (str,),
-    "before_reply": (str,),
+    "before_reply": (str, Refusal),
+    "wants_reply": (bool,),
     "on_outbound": (Outbound, Drop),
     "after_turn": (),
     "on_usage": (),
@@ -59,13 +62,25 @@ class HookCalls:
             for name, expects in ANSWERS.items()
         }
         self.rewrites_requests = bool(self._guards["before_model"])
-        self.holds_replies = bool(self._guards["before_reply"])
-        """Whether an answer may be shown only once it is whole."""
         self.sees_outbound = bool(self._guards["on_outbound"])
 
     async def on_inbound(self, inbound: Inbound) -> Inbound | None:
         """What is to be heard; `None` = nothing."""
         return await self._passed_on("on_inbound", inbound)
+
+    async def before_turn(self, turn: Turn) -> Withheld | Refusal | None:
+        """All that no model may read of a turn, or why it must not be answered at all."""
+        withheld: list[Withheld] = []
+        for guard in self._guards["before_turn"]:
+            match await guard.try_call(turn):
+                case Refusal() as refusal:
+                    return refusal
+                case Withheld() as some:
+                    withheld.append(some)
+        if not withheld:
+            return None
+        messages = tuple(dict.fromkeys(message for some in withheld for message in some.messages))
+        return Withheld(messages=messages, reason=withheld[0].reason)
 
     async def before_model(self, turn: Turn, given: ModelInput) -> ModelInput:
         """What the model is to be asked with."""
@@ -87,9 +102,27 @@ class HookCalls:
         """What a tool is to have said."""
         return await self._revised("after_tool", result, turn, call)
 
-    async def before_reply(self, turn: Turn, text: str) -> str:
-        """What is to be answered."""
-        return await self._revised("before_reply", text, turn)
+    async def holds_reply(self, turn: Turn) -> bool:
+        """Whether an answer may be shown only once it is whole."""
+        return bool(await self._wanting(turn))
+
+    async def before_reply(self, turn: Turn, text: str) -> str | Refusal:
+        """What is to be answered; the first refusal counts."""
+        for guard in await self._wanting(turn):
+            said: str | Refusal | None = await guard.try_call(turn, text)
+            if isinstance(said, Refusal):
+                return said
+            text = text if said is None else said
+        return text
+
+    async def _wanting(self, turn: Turn) -> list[Guard]:
+        """The hooks that are to have a turn's answer; one of which that is not known has it."""
+        wants = {guard.extension: guard for guard in self._guards["wants_reply"]}
+        return [
+            guard
+            for guard in self._guards["before_reply"]
+            if (asked := wants.get(guard.extension)) is None or await asked.try_call(turn) is not False
+        ]
 
     async def on_outbound(self, channel: ChannelRef, outbound: Outbound) -> Outbound | None:
         """What is to be sent; `None` = nothing."""

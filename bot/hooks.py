@@ -47,9 +47,19 @@ class ModelInput:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Refusal:
-    """A tool must not run; the model reads why."""
+    """A tool must not run, which the model reads; or nothing may be answered, which whoever waits for it reads."""
 
     reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Withheld:
+    """Messages that no model may read, from now on: they count as never said."""
+
+    messages: tuple[int, ...]
+    """Ids of rows of `turn.history` that people said."""
+    reason: str
+    """What whoever waits for an answer reads, where what they said is among them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -137,6 +147,10 @@ class Hooks:
     """Everything that reaches us but the move of a place, before anything is stored. `DROP`: nothing is kept, answered
     or asked.
     """
+    before_turn: Callable[[Turn], Awaitable[Withheld | Refusal | None]] | None = None
+    """Before a turn is answered, and again where it has changed since. Where what is to be answered is withheld, and at
+    a refusal, no model is asked.
+    """
     before_model: Callable[[Turn, ModelInput], Awaitable[ModelInput | None]] | None = None
     """Before each request of a turn, tool steps too. Nothing is left out of the input yet but what earlier requests had
     no room for; it is fitted into the window afterwards. /context, and when to compact, go by what the bot would ask.
@@ -146,10 +160,12 @@ class Hooks:
     before_tool: Callable[[Turn, ToolCall], Awaitable[Refusal | None]] | None = None
     after_tool: Callable[[Turn, ToolCall, str], Awaitable[str | None]] | None = None
     """What a tool said. A text takes its place, also in what is stored."""
-    before_reply: Callable[[Turn, str], Awaitable[str | None]] | None = None
-    """The whole answer, as long as nobody has stopped it. A text takes its place, also in the history. Where this is
-    set, answers are not shown while they grow.
+    before_reply: Callable[[Turn, str], Awaitable[str | Refusal | None]] | None = None
+    """The whole answer, as long as nobody has stopped it. A text takes its place, also in the history; what is refused
+    is neither shown nor kept. Where this is set, answers are not shown while they grow.
     """
+    wants_reply: Callable[[Turn], Awaitable[bool]] | None = None
+    """Whether `before_reply` is to have the answer of this turn; without it, that of every turn."""
     on_outbound: Callable[[ChannelRef, Outbound], Awaitable[Outbound | Drop | None]] | None = None
     """Every message to people on its way out: answers, notices, reminders. The history keeps what was answered, unless
     that was dropped. Where this is set, nothing is shown while it grows.
@@ -200,6 +216,15 @@ class Host(Protocol):
 
         Raises:
             ModelError: it could not be asked.
+        """
+
+    async def moderate(
+        self, session: SessionRow, texts: Sequence[str], *, model: str, seconds: float = 5.0
+    ) -> Sequence[bool]:
+        """Which of some texts a moderation endpoint (`provider/model`) flags; the call is in the ledger.
+
+        Raises:
+            ModelError: it gave no verdicts in time.
         """
 
     async def compact(self, session: SessionRow, *, focus: str = "") -> bool:

@@ -13,8 +13,7 @@ from functools import partial
 
 import structlog
 
-from bot.accounting import call_records
-from bot.agent import Agent, Answer
+from bot.agent import Agent
 from bot.apology import own_error_text
 from bot.cascade import follow
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
@@ -28,15 +27,16 @@ from bot.llm.model import ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
+from bot.progress import Progress
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.meter import Meter
 from bot.prompt.tokens import ModelTokens
 from bot.running_rounds import RunningRounds
+from bot.screening import Screen, TurnRefused
 from bot.senses import Senses
 from bot.settling import answer_rows, new_reply, store_settled, store_unshown, tool_round
 from bot.store import replies
 from bot.store.database import Database
-from bot.store.ledger import CallRecord
 from bot.store.parts import note_part
 from bot.store.replies import Settled
 from bot.store.tables import MessageKind
@@ -49,39 +49,6 @@ RETRY_BUDGET_RATIO = 0.7
 """How much of the budget the one retry takes after the server found the prompt too long (M17)."""
 
 
-@dataclass(slots=True)
-class _Progress:
-    """A turn being answered: its reins, what the agent has so far, and the reply's row once something is shown."""
-
-    turn: Turn
-    request: TurnRequest
-    control: TurnControl
-    answer: Answer = field(default_factory=Answer)
-    kind: MessageKind = MessageKind.REPLY
-    begun: asyncio.Task[int] | None = None
-    is_retry: bool = False
-    following: tuple[TurnRequest, ...] = ()
-    """Turns of other personas that the answer calls."""
-    was_folded: bool = False
-    """Whether old messages were to move into memory before the answer."""
-
-    @property
-    def is_begun(self) -> bool:
-        """Whether the reply has its row, or will have it at once; a fault of the database may pass."""
-        begun = self.begun
-        return begun is not None and not (begun.done() and (begun.cancelled() or begun.exception()))
-
-    def take_calls(self) -> list[CallRecord]:
-        """What the ledger keeps of the calls, once: whoever is cancelled while storing them has stored them."""
-        records = list(call_records(self.turn, self.answer))
-        self.answer.calls = []
-        return records
-
-    async def reply_id(self) -> int | None:
-        """The reply's row; `None` while nothing has been shown."""
-        return await self.begun if self.begun and self.is_begun else None
-
-
 @dataclass(frozen=True, kw_only=True)
 class TurnRunner:
     """`run` is what the dispatcher calls; everything it needs comes by constructor."""
@@ -92,6 +59,7 @@ class TurnRunner:
     greeter: Greeter
     keeper: Keeper
     hooks: HookCalls
+    screen: Screen
     senses: Senses
     rounds: RunningRounds
     db: Database
@@ -112,7 +80,7 @@ class TurnRunner:
             if turn is None:
                 await self.turn_away(request)
                 return ()
-            progress = _Progress(turn, request, control)
+            progress = Progress(turn, request, control)
             stream = await self._open_reply(progress, request)
         except Exception as error:
             log.error("turn.not_opened", session=request.session_id, exc_info=error)
@@ -126,12 +94,15 @@ class TurnRunner:
             raise
         return progress.following
 
-    async def _carry_out(self, progress: _Progress, stream: ReplyStream) -> None:
+    async def _carry_out(self, progress: Progress, stream: ReplyStream) -> None:
         turn = progress.turn
         try:
             prompt = await progress.control.guard(self._answer(progress, stream))
         except Interrupted as interrupted:
             await self._end_interrupted(progress, stream, interrupted.why)
+        except TurnRefused as refused:
+            log.info("turn.refused", session=turn.session.channel.session_key)
+            await self._refuse(progress, stream, refused.reason)
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
             await self._fail(progress, stream, error.kind)
@@ -143,7 +114,7 @@ class TurnRunner:
         else:
             await self._finish(progress, stream, prompt)
 
-    async def _take_back_unseen(self, progress: _Progress, stream: ReplyStream) -> None:
+    async def _take_back_unseen(self, progress: Progress, stream: ReplyStream) -> None:
         """The process ends while the platform still keeps us waiting: what nobody has seen is answered after the
         restart (S13).
         """
@@ -180,7 +151,7 @@ class TurnRunner:
             turn.session, turn.conversation_id, turn.persona, user=turn.asker.name, position=turn.burst[0] - 1
         )
 
-    async def _open_reply(self, progress: _Progress, request: TurnRequest) -> ReplyStream:
+    async def _open_reply(self, progress: Progress, request: TurnRequest) -> ReplyStream:
         async def before_send() -> None:
             await progress.control.demand_wanted()
             if not progress.is_begun:
@@ -201,30 +172,34 @@ class TurnRunner:
             speaker=progress.turn.speaker,
         )
 
-    async def _note_part(self, progress: _Progress, part: SentPart) -> None:
+    async def _note_part(self, progress: Progress, part: SentPart) -> None:
         """Keep where people see a part of a growing answer; a fault of the database must not end what they read."""
         reply_id = await progress.reply_id()
         if reply_id is not None:
             await asyncio.wait({self.tasks.spawn("note part", self.db.run(note_part, reply_id, part))})
 
-    async def _answer(self, progress: _Progress, stream: ReplyStream) -> Prompt:
-        progress.turn = await self.senses.told(progress.turn, progress.request)
+    async def _answer(self, progress: Progress, stream: ReplyStream) -> Prompt:
+        told = await self.senses.told(progress.turn, progress.request)
+        progress.turn = turn = await self.screen.admit(told, progress.request)
+        progress.is_held = await self.hooks.holds_reply(turn)
         prompt = await self._ask(progress, stream)
         if progress.answer.text.strip():
-            progress.answer.text = await self.hooks.before_reply(progress.turn, progress.answer.text)
+            progress.answer.text = await self.screen.judged(turn, progress.answer.text)
+        progress.is_held = False
         return prompt
 
-    async def _ask(self, progress: _Progress, stream: ReplyStream) -> Prompt:
+    async def _ask(self, progress: Progress, stream: ReplyStream) -> Prompt:
         turn, factor = progress.turn, self.tokens.factor(progress.turn.model)
         tools = [tool.spec for tool in self.agent.tools_for(turn)]
         prompt = await self.builder.build(turn, factor=factor, tools=tools)
         if not self.keeper.has_room(turn, prompt):
             progress.was_folded = True
             if await self.keeper.make_room(turn):
-                turn = progress.turn = await self._reopened(progress)
+                reopened = await self.opener.reopen(turn, progress.request)
+                turn = progress.turn = await self.screen.admit(reopened, progress.request)
                 prompt = await self.builder.build(turn, factor=factor, tools=tools)
         self.meter.note(turn, prompt.usage)
-        show = _wait if self.hooks.holds_replies else stream.update
+        show = partial(_show_doing_alone, stream) if progress.is_held else stream.update
         keep = partial(self.rounds.keep, turn)
         progress.answer.exchanges = await self.rounds.resume(turn, is_recovered=progress.request.channel is None)
         try:
@@ -245,12 +220,7 @@ class TurnRunner:
         self.opener.remember(turn, last)
         return prompt
 
-    async def _reopened(self, progress: _Progress) -> Turn:
-        """The turn as it is after a compaction; a persona chosen meanwhile waits for the next one."""
-        turn = await self.opener.open(progress.request)
-        return turn if turn and turn.conversation_id == progress.turn.conversation_id else progress.turn
-
-    async def _finish(self, progress: _Progress, stream: ReplyStream, prompt: Prompt) -> None:
+    async def _finish(self, progress: Progress, stream: ReplyStream, prompt: Prompt) -> None:
         self._learn(progress)
         if not progress.answer.text.strip():
             await self._fail(progress, stream, _EMPTY.get(progress.answer.finish, "empty"))
@@ -262,12 +232,12 @@ class TurnRunner:
             answer = answer_rows(progress.turn, progress.answer.text, progress.answer.exchanges, self.count)
             self.keeper.after_turn(progress.turn, prompt, answer)
 
-    def _unfinished(self, progress: _Progress) -> str:
+    def _unfinished(self, progress: Progress) -> str:
         """An answer that the model's limit or the end of its stream cut short; to a bot it is as if it was stopped."""
         turn, text = progress.turn, progress.answer.text
         return stopped(text) if turn.asker.is_bot else unfinished(text, self._text("answer-unfinished", turn))
 
-    def _learn(self, progress: _Progress) -> None:
+    def _learn(self, progress: Progress) -> None:
         """Correct the model's token factor by what the server counted."""
         first, model = progress.answer.calls[0], progress.turn.model
         if first.completion is None or first.completion.usage is None or progress.turn.images or progress.is_retry:
@@ -286,22 +256,30 @@ class TurnRunner:
             return
         self.tokens.learn(model, first.counted, counted)
 
-    async def _fail(self, progress: _Progress, stream: ReplyStream, kind: str) -> None:
+    async def _fail(self, progress: Progress, stream: ReplyStream, kind: str) -> None:
         """Tell people that there is no answer; what was shown before stays, marked as cut."""
         progress.answer.fail(kind)
-        if not progress.is_begun:
+        await self._close(progress, stream, own_error_text(progress.turn) or self._text(f"model-{kind}", progress.turn))
+
+    async def _refuse(self, progress: Progress, stream: ReplyStream, reason: str) -> None:
+        """Tell people that there is to be no answer; of what was made of one nothing is kept."""
+        progress.answer.text, progress.answer.exchanges = "", []
+        await self._close(progress, stream, reason)
+
+    async def _close(self, progress: Progress, stream: ReplyStream, told: str) -> None:
+        """Answer by a notice, which no prompt reads."""
+        if not (progress.is_begun and progress.said):
             progress.kind = MessageKind.NOTICE
         parts: tuple[SentPart, ...] = ()
         if progress.turn.asker.is_bot or progress.turn.raises is not None or progress.request.follows is not None:
             await stream.discard()  # nobody waits for it, and in answer to a bot it could keep two talking (D07)
         else:
-            told = own_error_text(progress.turn) or self._text(f"model-{kind}", progress.turn)
             parts = await stream.fail(Outbound(text=told))
         await self._settle(progress, parts, cut=True)
 
-    async def _end_interrupted(self, progress: _Progress, stream: ReplyStream, why: Interruption) -> None:
-        if progress.control.has_shown and progress.answer.text:
-            parts = await stream.finish(Outbound(text=stopped(progress.answer.text)))
+    async def _end_interrupted(self, progress: Progress, stream: ReplyStream, why: Interruption) -> None:
+        if progress.control.has_shown and progress.said:
+            parts = await stream.finish(Outbound(text=stopped(progress.said)))
             await self._settle(progress, parts, cut=True)
             return
         # What a tool does may have been shown, which goes then.
@@ -311,10 +289,10 @@ class TurnRunner:
         closed = new_reply(progress.turn, MessageKind.NOTICE) if is_closed else None
         await self.db.run(store_unshown, closed, await progress.reply_id(), progress.take_calls(), self.now())
 
-    async def _settle(self, progress: _Progress, parts: tuple[SentPart, ...], *, cut: bool = False) -> None:
+    async def _settle(self, progress: Progress, parts: tuple[SentPart, ...], *, cut: bool = False) -> None:
         progress.control.is_settling = True
         self.rounds.end(progress.turn)
-        text = progress.answer.text if progress.kind is MessageKind.REPLY else ""
+        text = progress.said if progress.kind is MessageKind.REPLY else ""
         rounds = tuple(tool_round(exchange, self.count) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
         new = new_reply(progress.turn, progress.kind)
@@ -330,7 +308,7 @@ class TurnRunner:
         return self.catalogue.text(message_id, turn.asker.locale if language == "auto" else language)
 
 
-def _smaller_budget(progress: _Progress, error: ContextTooLong) -> int:
+def _smaller_budget(progress: Progress, error: ContextTooLong) -> int:
     """What the prompt of the one retry may fill, tool rounds included: less than was too much."""
     turn, refused = progress.turn, progress.answer.calls[-1].usage
     filled = refused.used - refused.max_tokens
@@ -338,8 +316,10 @@ def _smaller_budget(progress: _Progress, error: ContextTooLong) -> int:
     return int(room * RETRY_BUDGET_RATIO)
 
 
-async def _wait(text: str, *, doing: str = "") -> None:
-    """Show nothing of an answer that is not whole yet."""
+async def _show_doing_alone(stream: ReplyStream, _text: str, *, doing: str = "") -> None:
+    """Show nothing of an answer that is not whole yet but what it waits for."""
+    if doing:
+        await stream.update("", doing=doing)
 
 
 _EMPTY = {Finish.FILTERED: "filtered", Finish.LENGTH: "length"}

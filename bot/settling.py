@@ -55,7 +55,7 @@ def store_settled(
     if reply_id is None:
         reply_id = replies.begin_reply(tx, new, now)
     replies.settle_reply(tx, reply_id, settled, now)
-    if settled.rounds:
+    if settled.rounds or new.kind is MessageKind.NOTICE:
         rounds.forget_rounds(tx, new.conversation_id, new.burst)
     if new.lore is not None and settled.text:
         lore.save_state(tx, new.conversation_id, new.lore)

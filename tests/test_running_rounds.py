@@ -110,9 +110,14 @@ async def open_slow(make_app: MakeApp, counting: Counting, *replies: Reply | str
     chat = await open_chat(
         make_app, model=ScriptedModel([*replies]), adapter=adapter, persona="none", tools=[counting.tool]
     )
+    tell_at_once(chat)
+    return chat
+
+
+def tell_at_once(chat: Chat) -> None:
+    """Let people read of every tool that has words for it, however fast it is."""
     agent: Any = chat.app.desk.gauge.agent
     object.__setattr__(agent._calls, "progress_after", 0)
-    return chat
 
 
 async def test_people_read_what_a_slow_tool_does_until_the_answer_takes_its_place(make_app: MakeApp) -> None:

@@ -70,10 +70,11 @@ def test_exactly_the_keys_of_a_place_can_be_changed_there() -> None:
     """The column "per place" of the settings' table."""
     assert sorted(place_keys()) == sorted(
         [
-            "model", "persona", "thinking", "system_prompt", "context_tokens", "max_output_tokens", "history_limit",
-            "tool_groups", "summary__trigger__type", "summary__trigger__value", "summary__hard_ratio",
+            "model", "fallbacks", "persona", "thinking", "system_prompt", "context_tokens", "max_output_tokens",
+            "history_limit", "tool_groups", "summary__trigger__type", "summary__trigger__value", "summary__hard_ratio",
             "summary__threshold", "summary__keep_recent", "summary__keep_tokens", "summary__idle_seconds",
-            "context_pruning__enabled", "cast", "cast_cascade", "persona_switch", "activation", "activation_keywords",
-            "activation_probability", "burst_ms", "timezone", "language", "notices", "proactive", "max_reply_messages",
+            "context_pruning__enabled", "moderation__input", "moderation__output", "cast", "cast_cascade",
+            "persona_switch", "activation", "activation_keywords", "activation_probability", "burst_ms", "timezone",
+            "language", "notices", "proactive", "max_reply_messages", "spoken_answers",
         ]
     )  # fmt: skip

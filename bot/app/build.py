@@ -12,6 +12,7 @@ from bot.app.faces import build_greeter
 from bot.app.hearing import build_pipeline
 from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
+from bot.app.moderation import moderation
 from bot.app.personas import granted_by, persona_problems
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.quota import build_purse, build_quota, metered
@@ -62,6 +63,7 @@ from bot.prompt.tokens import ModelTokens, TokenCounter
 from bot.runner import TurnRunner
 from bot.running_rounds import RunningRounds
 from bot.scheduler import Scheduler
+from bot.screening import Screen
 from bot.settings import Settings
 from bot.store import ledger
 from bot.store.database import Database
@@ -114,7 +116,8 @@ def build_app(
     for name, adapter in (_build_adapters(core, menu) if adapters is None else adapters).items():
         core.platforms[name] = adapter
     default = models.directory.default
-    core.host.connect(Services(model=models.model, default_model=default, opener=opener, keeper=keeper))
+    services = Services(model=models.model, servers=models.servers, default_model=default, opener=opener, keeper=keeper)
+    core.host.connect(services)
     return App(
         core=core,
         servers=workshop.servers,
@@ -161,8 +164,8 @@ def _build_core(
     if problems := persona_problems(settings, library):
         raise SettingsError(problems)
     db, tasks, catalogue = Database(settings.sqlite_url), Tasks(), Catalogue()
-    host = AppHost(db, now=now, count=counter.count)
-    added = _build_added(settings, db, tasks, host)
+    host = AppHost(db, tasks, now=now, count=counter.count)
+    added = _build_added(settings, db, tasks, host, catalogue)
     for texts in added.texts:
         catalogue.add(texts)
     return Core(
@@ -182,11 +185,12 @@ def _build_core(
     )
 
 
-def _build_added(settings: Settings, db: Database, tasks: Tasks, host: AppHost) -> Added:
+def _build_added(settings: Settings, db: Database, tasks: Tasks, host: AppHost, catalogue: Catalogue) -> Added:
     def keep(extension: str, fault: str) -> None:
         tasks.spawn("keep a fault", db.run(ledger.remember, FAULT + extension, fault))
 
-    return add_extensions(settings, find_modules(settings.extensions), host, Faults(keep))
+    own = moderation(settings, host, catalogue)
+    return add_extensions(settings, find_modules(settings.extensions), host, Faults(keep), own=own)
 
 
 def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> Models:
@@ -265,6 +269,7 @@ def _build_runner(
         greeter=greeter,
         keeper=keeper,
         hooks=core.hooks,
+        screen=Screen(hooks=core.hooks, opener=opener, db=core.db, now=core.now),
         senses=build_senses(core, models, opener),
         rounds=RunningRounds(core.db),
         db=core.db,

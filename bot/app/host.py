@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,7 +12,18 @@ from datetime import datetime
 from typing import Any
 
 from bot.hooks import Metadata
-from bot.llm.model import INTERRUPTED, Attempt, Bill, Completion, Model, ModelError, ModelMessage, ModelRequest
+from bot.llm.client import OpenAIModel
+from bot.llm.model import (
+    INTERRUPTED,
+    Attempt,
+    Bill,
+    Completion,
+    Finish,
+    Model,
+    ModelError,
+    ModelMessage,
+    ModelRequest,
+)
 from bot.memory.keeper import Keeper, subject_of
 from bot.memory.snapshot import EVERYTHING
 from bot.opening import TurnOpener
@@ -21,6 +33,7 @@ from bot.store.database import Database, Tx
 from bot.store.ledger import CallRecord
 from bot.store.people import wants_privacy
 from bot.store.sessions import SessionRow
+from bot.tasks import Tasks
 from bot.turn import Asker
 
 MOST_CHARS = 65_536
@@ -37,6 +50,7 @@ class Services:
     """What there is to be asked once the bot is put together."""
 
     model: Model
+    servers: OpenAIModel
     default_model: str
     opener: TurnOpener
     keeper: Keeper
@@ -45,8 +59,8 @@ class Services:
 class AppHost:
     """Extensions are made before the rest: what they ask for is there from `connect` on."""
 
-    def __init__(self, db: Database, *, now: Callable[[], datetime], count: Callable[[str], int]) -> None:
-        self._db, self._now, self.count = db, now, count
+    def __init__(self, db: Database, tasks: Tasks, *, now: Callable[[], datetime], count: Callable[[str], int]) -> None:
+        self._db, self._tasks, self._now, self.count = db, tasks, now, count
         self._services: Services | None = None
 
     def connect(self, services: Services) -> None:
@@ -95,6 +109,30 @@ class AppHost:
             records += [] if is_answered else [_failed(session, name, outcome)]
             await self._db.run(ledger.record_calls, records, self._now())
         return next((call.text for call in calls if isinstance(call, Completion)), "")
+
+    async def moderate(
+        self, session: SessionRow, texts: Sequence[str], *, model: str, seconds: float = 5.0
+    ) -> Sequence[bool]:
+        """Which of some texts a moderation endpoint flags; the call is in the ledger under the purpose "moderation"."""
+        began, outcome = time.monotonic(), INTERRUPTED
+        try:
+            flags = await self._connected.servers.moderate(model, texts, seconds=seconds)
+            outcome = Finish.STOP.value
+            return flags
+        except ModelError as error:
+            outcome = error.kind
+            raise
+        finally:
+            record = CallRecord(
+                purpose="moderation",
+                model=model,
+                outcome=outcome,
+                session_id=session.id,
+                conversation_id=session.conversation_id,
+                total_ms=round((time.monotonic() - began) * 1000),
+            )
+            # Whoever waits for an answer does not wait for this.
+            self._tasks.spawn("record moderation", self._db.run(ledger.record_calls, [record], self._now()))
 
 
 def _record(session: SessionRow, model: str, call: Attempt | Completion) -> CallRecord:

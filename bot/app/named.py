@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from bot.app.moderation import moderation_problems
 from bot.app.personas import persona_problems
 from bot.env import Reading, load_settings
 from bot.llm.configured import LOCAL, names_remote_model
@@ -24,7 +25,8 @@ def checked_settings(env_file: Path | None = Path(".env")) -> Settings:
     Raises:
         SettingsError: with every problem found, in words.
     """
-    return load_settings(env_file, checks=(_persona_problems, _model_problems, _language_problems))
+    checks = (_persona_problems, _model_problems, _language_problems, _moderation_problems)
+    return load_settings(env_file, checks=checks)
 
 
 def _persona_problems(reading: Reading) -> list[str]:
@@ -36,6 +38,11 @@ def _persona_problems(reading: Reading) -> list[str]:
             put_imported(library, settings.sqlite_url)
             problems = persona_problems(settings, library)
     return problems
+
+
+def _moderation_problems(reading: Reading) -> Iterator[str]:
+    if reading.is_sound("providers") and reading.is_sound("moderation"):
+        yield from moderation_problems(reading.settings)
 
 
 def _language_problems(reading: Reading) -> Iterator[str]:

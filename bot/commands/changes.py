@@ -15,6 +15,7 @@ from bot.cast import read_cast
 from bot.chat import ChannelRef, OptionKind, OptionSpec
 from bot.commands.command import Call, Desk
 from bot.commands.keys import demand_sound
+from bot.commands.moderation_rights import demand_moderation
 from bot.commands.tool_rights import demand_groups, groups_at
 from bot.errors import UserError
 from bot.overrides import SessionSettings, Source
@@ -83,6 +84,7 @@ async def make(changes: Changes, reach: Reach, call: Call, desk: Desk) -> InForc
     if groups := changes.set.get("tool_groups"):
         on = groups_at(source_of(reach, call.inbound.channel), call.settings, desk)
         demand_groups(groups, call, desk, already=on)
+    await demand_moderation(changes.set, source_of(reach, call.inbound.channel), call, desk)
     return await desk.db.run(_make, changes, reach, call, desk)
 
 

@@ -13,6 +13,7 @@ from bot.commands.command import Call, Command, Desk
 from bot.commands.endpoints import endpoint_lines
 from bot.commands.members import OF
 from bot.commands.memory_state import count_line, count_messages, memory_lines
+from bot.commands.moderation_rights import moderation_lines
 from bot.commands.servers import server_lines
 from bot.dispatch import Interruption, TurnRequest
 from bot.errors import UserError
@@ -160,6 +161,7 @@ async def status(call: Call, desk: Desk) -> Outbound:
         count_line(await count_messages(call, desk, await _usage(call, desk)), call, desk),
         *await memory_lines(call, desk),
         *endpoint_lines(call, desk),
+        *moderation_lines(call, desk),
         *server_lines(call, desk),
     ]
     return Outbound(text="\n".join(f"- {line}" for line in lines))

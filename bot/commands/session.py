@@ -10,6 +10,7 @@ from bot.commands import changes
 from bot.commands.changes import FOR, Changes, Reach, reach_of, source_of
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import ALL, NAME, find_key, known_key, name_to_type, read_value, shown
+from bot.commands.moderation_rights import moderation_lines
 from bot.commands.offers import suggest_for_reset, suggest_for_set
 from bot.errors import UserError
 from bot.opening import model_in_force
@@ -38,6 +39,7 @@ async def show_session(call: Call, desk: Desk) -> Outbound:
         desk.text(f"session-{name}", call.locale, value=value, source=_source(settings, name, call, desk))
         for name, value in effective.items()
     ]
+    lines += moderation_lines(call, desk)
     if model.lost is not None:
         lines.insert(1, desk.text("model-lost", call.locale, chosen=model.lost))
     channel = call.inbound.channel

@@ -12,7 +12,8 @@ def read_verdicts(answer: object, count: int) -> tuple[bool, ...]:
         BrokenAnswer: it holds no verdict on each of them.
     """
     results = answer.get("results") if isinstance(answer, dict) else None
-    flags = [one.get("flagged") for one in results if isinstance(one, dict)] if isinstance(results, list) else []
-    if len(flags) != count or not all(isinstance(flag, bool) for flag in flags):
+    told = [one.get("flagged") for one in results if isinstance(one, dict)] if isinstance(results, list) else []
+    flags = [flag for flag in told if isinstance(flag, bool)]
+    if len(flags) != count:
         raise BrokenAnswer("the server gave no verdict on each text")
     return tuple(flags)

@@ -7,6 +7,7 @@ from bot.settings.access import AccessSettings, BotsSettings
 from bot.settings.budget import LEAST_MEMORY_TOKENS, MIN_BUDGET_TOKENS, memory_cap, output_reserve, prompt_budget
 from bot.settings.mcp import McpSettings
 from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
+from bot.settings.moderation import Moderation
 from bot.settings.place import Activation, PlaceKey, PlaceSettings, place_keys
 from bot.settings.platforms import PLATFORMS, TERMINAL, DiscordSettings, TelegramSettings, WebhookSettings
 from bot.settings.pruning import ContextPruning
@@ -29,6 +30,7 @@ __all__ = [
     "DiscordSettings",
     "McpSettings",
     "ModelSettings",
+    "Moderation",
     "PlaceKey",
     "PlaceSettings",
     "ProviderSettings",

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from bot.settings.kinds import PLACE, NameList, TimeZone
+from bot.settings.moderation import Moderation
 from bot.settings.pruning import ContextPruning
 from bot.settings.summary import Summary
 
@@ -44,6 +45,7 @@ class PlaceSettings(BaseModel):
     tool_groups: NameList = Field((), description="groups of tools that are on; * = all", json_schema_extra=PLACE)
     summary: Summary = Summary()
     context_pruning: ContextPruning = ContextPruning()
+    moderation: Moderation = Moderation()
     cast: NameList = Field(
         (),
         description="cards that speak beside PERSONA, each with words that call it: mira, rex: dog hound",

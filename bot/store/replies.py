@@ -208,7 +208,7 @@ class LastReply:
     text: str
     """Empty when a crash cut it off, so that nobody knows what was seen of it (S16), or when it was deleted."""
     burst: tuple[int, ...]
-    """What it answered, without what its author has deleted since."""
+    """What it answered, without what its author has deleted since, or what was refused."""
     asker_key: str | None
     asker_platform_message_id: str | None
     platform_message_ids: tuple[str, ...]
@@ -256,7 +256,7 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
         position=answer.position,
         state=ReplyState(answer.state),
         text=answer.text if answer.deleted_at is None else "",
-        burst=tuple(row.id for row in burst if row.deleted_at is None),
+        burst=tuple(row.id for row in burst if row.deleted_at is None and row.standing != Standing.REFUSED.value),
         asker_key=burst[-1].author_key,
         asker_platform_message_id=burst[-1].platform_message_id,
         platform_message_ids=tuple(part for (part,) in tx.execute(parts) if part),

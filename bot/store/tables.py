@@ -78,6 +78,8 @@ class Standing(StrEnum):
     LIVE = "live"
     SUPERSEDED = "superseded"
     UNDONE = "undone"
+    REFUSED = "refused"
+    """No model may read it."""
 
 
 NOTHING_IN_MEMORY = -1

@@ -7,7 +7,7 @@ import inspect
 import socket
 import struct
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any, Self
 
@@ -30,6 +30,8 @@ from tests.emulators.openai.script import (
     Wait,
     event,
 )
+
+Judge = Callable[[str], bool | Awaitable[bool]]
 
 JOURNAL_SECONDS = 10.0
 """How long a test waits for a request before it fails."""
@@ -58,6 +60,10 @@ class OpenAIEmulator:
         """Every chat request, in order of arrival."""
         self.connections = 0
         """TCP connections taken so far."""
+        self.judge: Judge | Refuse = lambda _text: False
+        """Which texts the moderation endpoint flags."""
+        self.judged: list[list[str]] = []
+        """The texts of every request to it."""
         self._write_bytes = write_bytes
         self._port = port
         self._queue: deque[Reply] = deque()
@@ -69,6 +75,7 @@ class OpenAIEmulator:
         app = web.Application(client_max_size=64 << 20)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_get("/v1/models", self._list_models)
+        app.router.add_post("/v1/moderations", self._moderate)
         # Handlers are cancelled when the client goes away: that is how we know.
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -126,6 +133,18 @@ class OpenAIEmulator:
         if refused := self._check_key(http):
             return _refusal(refused)
         return web.json_response({"object": "list", "data": [{"id": name, "object": "model"} for name in self.models]})
+
+    async def _moderate(self, http: web.Request) -> web.StreamResponse:
+        if refused := self._check_key(http):
+            return _refusal(refused)
+        body = await http.json()
+        texts = [body["input"]] if isinstance(body["input"], str) else body["input"]
+        self.judged.append(texts)
+        if isinstance(self.judge, Refuse):
+            return _refusal(self.judge)
+        flags = [await flag if inspect.isawaitable(flag := self.judge(text)) else flag for text in texts]
+        results = [{"flagged": flag, "categories": {}, "category_scores": {}} for flag in flags]
+        return web.json_response({"id": "modr-1", "model": body["model"], "results": results})
 
     def _check_key(self, http: web.Request) -> Refuse | None:
         if self.api_key is None or http.headers.get("Authorization") == f"Bearer {self.api_key}":

@@ -1,0 +1,53 @@
+"""A turn while it is answered: what the agent has of it so far, and what people have read. Decides nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from bot.accounting import call_records
+from bot.agent import Answer
+from bot.dispatch import TurnControl, TurnRequest
+from bot.store.ledger import CallRecord
+from bot.store.tables import MessageKind
+from bot.turn import Turn
+
+
+@dataclass(slots=True)
+class Progress:
+    """A turn being answered: its reins, what the agent has so far, and the reply's row once something is shown."""
+
+    turn: Turn
+    request: TurnRequest
+    control: TurnControl
+    answer: Answer = field(default_factory=Answer)
+    kind: MessageKind = MessageKind.REPLY
+    begun: asyncio.Task[int] | None = None
+    is_retry: bool = False
+    is_held: bool = False
+    """Whether nobody may read the answer yet: hooks are to have it first."""
+    following: tuple[TurnRequest, ...] = ()
+    """Turns of other personas that the answer calls."""
+    was_folded: bool = False
+    """Whether old messages were to move into memory before the answer."""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether the reply has its row, or will have it at once; a fault of the database may pass."""
+        begun = self.begun
+        return begun is not None and not (begun.done() and (begun.cancelled() or begun.exception()))
+
+    @property
+    def said(self) -> str:
+        """What people have read of the answer, or may read now."""
+        return "" if self.is_held else self.answer.text
+
+    def take_calls(self) -> list[CallRecord]:
+        """What the ledger keeps of the calls, once: whoever is cancelled while storing them has stored them."""
+        records = list(call_records(self.turn, self.answer))
+        self.answer.calls = []
+        return records
+
+    async def reply_id(self) -> int | None:
+        """The reply's row; `None` while nothing has been shown."""
+        return await self.begun if self.begun and self.is_begun else None

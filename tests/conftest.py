@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import closing
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -90,12 +91,20 @@ def migrated_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.fixture
-def database_url(migrated_database: Path, tmp_path: Path) -> str:
-    """A fresh copy of the migrated database. The bot has introduced itself where `make_channel` is."""
-    path = tmp_path / "familiar.db"
+@pytest.fixture(scope="session")
+def known_database(migrated_database: Path) -> Path:
+    """The same where the bot has introduced itself where `make_channel` is."""
+    path = migrated_database.with_name("known.db")
     shutil.copy(migrated_database, path)
     know_the_bot(path, make_channel().place_key)
+    return path
+
+
+@pytest.fixture
+def database_url(known_database: Path, tmp_path: Path) -> str:
+    """A fresh copy of the migrated database. The bot has introduced itself where `make_channel` is."""
+    path = tmp_path / "familiar.db"
+    shutil.copy(known_database, path)
     return f"sqlite:///{path}"
 
 
@@ -139,8 +148,14 @@ def counter() -> TokenCounter:
     return counter
 
 
+@pytest.fixture(scope="session")
+def shipped() -> PersonaLibrary:
+    """The shipped personas, read once per worker."""
+    return PersonaLibrary()
+
+
 @pytest.fixture
-async def make_app(database_url: str, counter: TokenCounter) -> AsyncIterator[MakeApp]:
+async def make_app(database_url: str, counter: TokenCounter, shipped: PersonaLibrary) -> AsyncIterator[MakeApp]:
     """`await make_app(model=..., adapter=..., **settings)`: a started app on this test's database; call it again for
     a restart (close the first one before).
     """
@@ -166,7 +181,7 @@ async def make_app(database_url: str, counter: TokenCounter) -> AsyncIterator[Ma
             settings,
             model=model or ScriptedModel(),
             adapters={adapter.platform: adapter},
-            library=library,
+            library=library or copy(shipped),
             counter=counter,
             tools=tools,
             now=lambda: NOW,

@@ -51,7 +51,7 @@ async def test_a_section_stands_behind_what_was_said(make_app: MakeApp, extend: 
 
 async def test_hooks_drop_refuse_sign_and_hide(make_app: MakeApp, extend: Extend) -> None:
     call = ToolCall(id="1", name="roll_dice", arguments="{}")
-    model = ScriptedModel([Reply(text="", tool_calls=(call,)), "Ring 555-0199."])
+    model = ScriptedModel([Reply(text="", tool_calls=(call,)), "Ring 555-0199.", "Aye.", "Here be dragons."])
     chat = await chat_with(make_app, extend, "manners", model=model)
     assert await chat.say("BUY NOW!!!") == []
     assert model.requests == []
@@ -59,6 +59,9 @@ async def test_hooks_drop_refuse_sign_and_hide(make_app: MakeApp, extend: Extend
     assert model.requests[-1].messages[-1].text == "Error: No dice before six."
     await chat.say("again")
     assert ("assistant", "Ring 555-0199.\n\n– Bryony") in chat.last_prompt
+    assert await chat.say("My password: swordfish") == ["Keep your passwords to yourself."]
+    assert await chat.say("What lies there?") == ["Nothing is said of dragons here."]
+    assert not [text for _, text in chat.last_prompt if "swordfish" in text]
 
 
 async def test_a_store_is_kept_exported_erased_and_heeds_privacy(make_app: MakeApp, extend: Extend) -> None:

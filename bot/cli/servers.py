@@ -11,7 +11,7 @@ from bot.llm.configured import LocalModel, configured_providers, default_model, 
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import Completion, Model, ModelError, ModelMessage, ModelRequest, ModelUnreachable, Role
 from bot.llm.quirks import Quirks
-from bot.settings import Settings, place_keys
+from bot.settings import Moderation, Settings, place_keys
 
 
 async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncIterator[Finding]:
@@ -28,6 +28,8 @@ async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncI
                 yield finding
         for other in other_models(settings, ModelDirectory(tuple(providers), name, model.list_models)):
             yield await model_finding(model, other)
+        if settings.moderation.model:
+            yield await moderation_finding(model, settings.moderation)
     finally:
         await model.close()
 
@@ -62,6 +64,16 @@ async def model_finding(model: Model, name: str) -> Finding:
     except ModelError as error:
         return _model_fault(f"model {name}", error, name.partition("/")[0])
     return _ok(f"model {name}", "answers")
+
+
+async def moderation_finding(client: OpenAIModel, given: Moderation) -> Finding:
+    """Whether a moderation endpoint gives verdicts."""
+    subject = f"moderation by {given.model}"
+    try:
+        await client.moderate(given.model, ("Hello.",), seconds=given.timeout.total_seconds())
+    except ModelError as error:
+        return _model_fault(subject, error, given.model.partition("/")[0])
+    return _ok(subject, "gives verdicts")
 
 
 def limit_findings(catalogue: Catalogue, name: str) -> Iterator[Finding]:

@@ -67,12 +67,13 @@ async def clinic(folder: Path, database: Path, *, content: bool = True) -> Async
 
 async def test_a_healthy_set_up_is_told_line_by_line(tmp_path: Path, migrated_database: Path) -> None:
     async with clinic(tmp_path, migrated_database) as here:
-        code, lines = await here.examine()
+        code, lines = await here.examine(MODERATION__MODEL="lab/omni")
         requests = here.lab.discord.rest.arrived
     assert code == 0
     assert all(line.startswith("ok ") for line in lines)
     subjects = [line.removeprefix("ok").strip().partition(":")[0] for line in lines]
-    for subject in ("settings", "database", "personas", "provider lab", "model lab/scripted", "discord", "Telegram"):
+    asked = ("provider lab", "model lab/scripted", "moderation by lab/omni")
+    for subject in ("settings", "database", "personas", *asked, "discord", "Telegram"):
         assert subject in subjects
     assert all(method == "GET" for method, _ in requests), "it looks and changes nothing"
 
@@ -82,13 +83,17 @@ async def test_all_that_is_wrong_is_told_in_one_go(tmp_path: Path, migrated_data
         _make_newer(here.lab.folder / "data" / "familiar.db")
         nowhere = "http://127.0.0.1:9/v1"
         code, lines = await here.examine(
-            DISCORD__TOKEN=WRONG_DISCORD, TELEGRAM__TOKEN=WRONG_TELEGRAM, PROVIDERS__LAB__BASE_URL=nowhere
+            DISCORD__TOKEN=WRONG_DISCORD,
+            TELEGRAM__TOKEN=WRONG_TELEGRAM,
+            PROVIDERS__LAB__BASE_URL=nowhere,
+            MODERATION__MODEL="lab/omni",
         )
     assert code == 1
     _tells(lines, "fault", "database: made by a newer version", "Update Familiar, or restore a backup")
     server = "Check PROVIDERS__LAB__BASE_URL, and that the server runs."
     _tells(lines, "fault", "provider lab: no connection to http://127.0.0.1:9/v1", server)
     _tells(lines, "fault", "model lab/scripted: no connection", server)
+    _tells(lines, "fault", "moderation by lab/omni: no connection", server)
     _tells(lines, "fault", "discord: login: the token was refused.", "DISCORD__TOKEN")
     _tells(lines, "fault", "Telegram: the server does not accept the token", "TELEGRAM__TOKEN")
 

@@ -35,6 +35,7 @@ from bot.running_rounds import RunningRounds
 from bot.screening import Screen, TurnRefused
 from bot.senses import Senses
 from bot.settling import answer_rows, new_reply, store_settled, store_unshown, tool_round
+from bot.spoken import SpeakAfter
 from bot.store import replies
 from bot.store.database import Database
 from bot.store.parts import note_part
@@ -61,6 +62,7 @@ class TurnRunner:
     hooks: HookCalls
     screen: Screen
     senses: Senses
+    speak_after: SpeakAfter
     rounds: RunningRounds
     db: Database
     adapters: Mapping[str, Adapter]
@@ -299,6 +301,7 @@ class TurnRunner:
         reply_id = await progress.reply_id()
         await self.db.run(store_settled, reply_id, new, settled, progress.take_calls(), self.now())
         if text and not cut and reply_id is not None:
+            self.speak_after(progress.turn, reply_id, text, parts)
             progress.following = follow(progress.turn, progress.request, reply_id, text)
         if text:
             await self.hooks.after_turn(progress.turn, Answered(text=text, is_cut=cut, parts=parts))

@@ -71,6 +71,11 @@ class Speaking:
     db: Database
     now: Callable[[], datetime]
 
+    @property
+    def ending(self) -> str:
+        """Of the files that it makes."""
+        return {"opus": "ogg"}.get(self.given.form, self.given.form)
+
     async def speak(self, turn: Turn, text: str) -> bytes:
         """An answer as a file of the configured form; nothing where there is nothing to be heard. The call is in the
         ledger.

@@ -110,6 +110,8 @@ class Files:
     async def _read(self, file: discord.Attachment, room: int, deadline: float) -> Attachment:
         try:
             async with self._until(deadline):
+                if file.is_voice_message() and self._options.audio_bytes:
+                    return await self._read_voice(file, min(room, self._options.audio_bytes))
                 if _media_type(file) in IMAGE_TYPES:
                     return await self._read_image(file, min(room, self._options.image_bytes))
                 if _media_type(file) == UNKNOWN_TYPE or TEXT_TYPE.fullmatch(_media_type(file)):
@@ -133,6 +135,14 @@ class Files:
                 yield
         finally:
             self._reading.discard(timeout)
+
+    async def _read_voice(self, file: discord.Attachment, limit: int) -> Attachment:
+        if file.size > limit or (file.duration or 0) > self._options.audio_seconds:
+            return noted(file, "too long to listen to")
+        data = await self._fetch(file.url, limit + 1)
+        if len(data) > limit:
+            return noted(file, "too long to listen to")
+        return replace(noted(file), kind=AttachmentKind.AUDIO, media_type=_media_type(file), size=len(data), data=data)
 
     async def _read_image(self, file: discord.Attachment, limit: int) -> Attachment:
         if file.size > limit:

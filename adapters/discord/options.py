@@ -14,6 +14,10 @@ class DiscordOptions:
     """Of one image; a larger one is mentioned, not read."""
     text_bytes: int = 64 << 10
     """Of one text file; the rest of a longer one is left out, with a note (D30)."""
+    audio_bytes: int = 0
+    """Of one voice message; 0 = they are mentioned, not fetched."""
+    audio_seconds: int = 300
+    """The same of its length."""
     message_bytes: int = 16 << 20
     """Of all files of one message together (X07)."""
     download_seconds: float = 20.0

@@ -83,7 +83,11 @@ class DiscordTransport:
         self._named_ordinal: int | None = None  # of the part that names the persona
 
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
-        """The messages for a text; what goes beyond the allowed number is in the file under the last one."""
+        """The messages for a text; what goes beyond the allowed number is in the file under the last one. Speech is a
+        message of its own, which people play where they read.
+        """
+        if outbound.voice:
+            return [Part(text="", file=outbound.voice)]
         room = MESSAGE_LENGTH - (utf16_length(self._face.label) + 1 if self._face else 0)
         room -= MENTION_LENGTH if outbound.mention else 0
         texts = [text for text in split(to_discord(outbound.text), room, length=utf16_length) if text.strip()]

@@ -46,7 +46,7 @@ class Part:
 
 def posted(part: Part) -> dict[str, Any]:
     """Arguments that make a new message of a part."""
-    fields: dict[str, Any] = {"content": part.text}
+    fields: dict[str, Any] = {"content": part.text or None}
     if part.mention:
         fields["allowed_mentions"] = discord.AllowedMentions(
             everyone=False, roles=False, users=[discord.Object(part.mention)], replied_user=False

@@ -15,7 +15,7 @@ from telegram.error import TelegramError
 
 from adapters.incoming import image_type, size_in_words
 from adapters.telegram.inbound import quoted_of
-from adapters.telegram.notes import Carrier, photo_sizes, unfetched
+from adapters.telegram.notes import Carrier, photo_sizes, seconds_of, unfetched
 from adapters.telegram.options import FileLimits
 from adapters.telegram.request import TelegramRequest
 from bot.chat import Attachment, AttachmentKind
@@ -119,6 +119,10 @@ def wanted(message: Carrier, limits: FileLimits) -> Wanted | None:
     fitting = [size for size in photo_sizes(message) if (size.file_size or 0) <= limits.image_bytes]
     if fitting:
         return Wanted(file_id=fitting[-1].file_id, limit=fitting[-1].file_size or limits.image_bytes)
+    if recording := message.voice or message.audio:
+        is_short = seconds_of(recording) <= limits.audio_seconds and (recording.file_size or 0) <= limits.audio_bytes
+        is_wanted = bool(limits.audio_bytes) and is_short
+        return Wanted(file_id=recording.file_id, limit=limits.audio_bytes) if is_wanted else None
     document = message.document
     if document is None or message.animation:
         return None
@@ -131,9 +135,12 @@ def wanted(message: Carrier, limits: FileLimits) -> Wanted | None:
 
 
 def opened(file: Attachment, data: bytes, limit: int) -> Attachment:
-    """The attachment with its content: an image by its magic bytes whatever it calls itself, else text. `data` has one
-    byte more than `limit` when the file goes on.
+    """The attachment with its content: a recording, an image by its magic bytes whatever it calls itself, else text.
+    `data` has one byte more than `limit` when the file goes on.
     """
+    if file.media_type.startswith("audio/"):
+        is_whole = len(data) <= limit
+        return replace(file, kind=AttachmentKind.AUDIO, data=data, size=len(data)) if is_whole else file
     looks_like = image_type(data)
     if looks_like and len(data) > limit:
         return replace(file, note=f"{file.note}, larger than {size_in_words(limit)}")

@@ -78,9 +78,14 @@ def document_note(document: Document, what: str) -> Attachment:
     return _other(name, document.mime_type, size, f"{what} {name}, {size_in_words(size)}")
 
 
-def _recording(file: Voice | VideoNote | Video | Audio | LivePhoto, what: str) -> Attachment:
+def seconds_of(file: Voice | VideoNote | Video | Audio | LivePhoto) -> float:
+    """How long a recording is."""
     # The library gives a number or, when PTB_TIMEDELTA is set, a timedelta (T22).
-    length = file.duration.total_seconds() if isinstance(file.duration, timedelta) else file.duration
+    return file.duration.total_seconds() if isinstance(file.duration, timedelta) else file.duration
+
+
+def _recording(file: Voice | VideoNote | Video | Audio | LivePhoto, what: str) -> Attachment:
+    length = seconds_of(file)
     name = inert(getattr(file, "file_name", None) or "") or what
     media_type = getattr(file, "mime_type", None)
     title = inert(getattr(file, "title", None) or "")

@@ -66,6 +66,8 @@ class Part:
     """Whether it concerns the asker alone, so that it takes the place of nothing that others may need."""
     file: bytes = b""
     file_name: str = REST_FILE
+    is_voice: bool = False
+    """Whether the file is speech, which people play where they read."""
     instead: tuple[Part, ...] = ()
     """What of the answer is in the file alone, as messages for where no files are allowed (T15)."""
 
@@ -119,6 +121,8 @@ class TelegramTransport:
 
     def render(self, outbound: Outbound, *, final: bool) -> list[Part]:
         """The messages for a text; one that needs more than are allowed ends in a file with all of it."""
+        if voice := outbound.voice:
+            return [Part(file=voice.content, file_name=voice.name, is_voice=True)]
         answer = _sound(outbound.text)
         texts = [part for part in self._parts(under_name(self._speaker_name, to_entities(answer))) if part.text.strip()]
         if texts and outbound.mention:
@@ -224,6 +228,8 @@ class TelegramTransport:
             "reply_parameters": ReplyParameters(reply_to, allow_sending_without_reply=True) if reply_to else None,
             "reply_markup": part.keyboard,
         }
+        if part.is_voice:
+            return await self._bot.send_voice(chat_id, part.file, filename=part.file_name, **attached)
         if part.file:
             return await self._bot.send_document(chat_id, part.file, filename=part.file_name, **attached)
         if part.picture:

@@ -17,7 +17,7 @@ from bot.app.personas import granted_by, persona_problems
 from bot.app.platforms import Platforms, configured_adapters
 from bot.app.quota import build_purse, build_quota, metered
 from bot.app.running import App, Core, Models
-from bot.app.senses import build_senses
+from bot.app.senses import build_senses, build_spoken
 from bot.app.tools import Workshop, build_workshop
 from bot.asking import make_ask_form
 from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
@@ -271,6 +271,7 @@ def _build_runner(
         hooks=core.hooks,
         screen=Screen(hooks=core.hooks, opener=opener, db=core.db, now=core.now),
         senses=build_senses(core, models, opener),
+        speak_after=build_spoken(core, models).follow,
         rounds=RunningRounds(core.db),
         db=core.db,
         adapters=core.platforms,

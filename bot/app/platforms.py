@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from bot.chat import Adapter, ChannelRef, CommandMenu, WantsFiles, speaks_to_us
 from bot.hook_calls import HookCalls
 from bot.outgoing import seen_by
-from bot.settings import Settings
+from bot.settings import Settings, VoiceSettings
 from bot.store import ledger
 from bot.store.database import Database
 from bot.tasks import Tasks
@@ -84,13 +84,19 @@ def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, 
         wants_files=wants_files,
         api_base=given.api_base,
         gateway_url=given.gateway_url,
-        options=DiscordOptions(faces=given.faces != "off", load_hash=load_hash, save_hash=save_hash),
+        options=DiscordOptions(
+            audio_bytes=_audio_bytes(settings.voice),
+            audio_seconds=settings.voice.max_seconds,
+            faces=given.faces != "off",
+            load_hash=load_hash,
+            save_hash=save_hash,
+        ),
     )
 
 
 def _telegram(settings: Settings, _db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles) -> Adapter:
     from adapters.telegram.adapter import TelegramAdapter
-    from adapters.telegram.options import WebhookOptions
+    from adapters.telegram.options import FileLimits, TelegramOptions, WebhookOptions
 
     given = settings.telegram
     assert given.token is not None
@@ -114,7 +120,15 @@ def _telegram(settings: Settings, _db: Database, tasks: Tasks, menu: CommandMenu
         base_url=given.base_url,
         base_file_url=given.base_file_url,
         webhook=webhook,
+        options=TelegramOptions(
+            files=FileLimits(audio_bytes=_audio_bytes(settings.voice), audio_seconds=settings.voice.max_seconds)
+        ),
     )
+
+
+def _audio_bytes(given: VoiceSettings) -> int:
+    """How much of what people say aloud is fetched: nothing where nobody writes it down."""
+    return given.max_bytes if given.transcription_model else 0
 
 
 ADAPTERS: dict[str, Callable[[Settings, Database, Tasks, CommandMenu, WantsFiles], Adapter]] = {

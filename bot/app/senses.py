@@ -6,6 +6,7 @@ from bot.app.running import Core, Models
 from bot.llm.quirks import Quirk
 from bot.opening import TurnOpener
 from bot.senses import Senses
+from bot.spoken import SpokenAnswers
 from bot.tools import Tool
 from bot.tools.picture import picture_tool
 from bot.vision import Vision
@@ -39,13 +40,13 @@ def build_vision(core: Core, models: Models) -> Vision:
     return Vision(model=models.model, name=name, db=core.db, now=core.now)
 
 
-def build_speaking(core: Core, models: Models) -> Speaking | None:
-    """What speaks answers; `None` where no model does."""
-    speaks = core.settings.voice.speech_model
-    if not speaks:
-        return None
-    name = models.directory.effective(speaks)
-    return Speaking(servers=models.servers, name=name, given=core.settings.voice, db=core.db, now=core.now)
+def build_spoken(core: Core, models: Models) -> SpokenAnswers:
+    """What speaks answers, where a model does."""
+    given, name = core.settings.voice, models.directory.effective(core.settings.voice.speech_model)
+    speaking = Speaking(servers=models.servers, name=name, given=given, db=core.db, now=core.now)
+    return SpokenAnswers(
+        speaking=speaking if given.speech_model else None, adapters=core.platforms, db=core.db, tasks=core.tasks
+    )
 
 
 def picture_tools(core: Core, models: Models) -> tuple[Tool, ...]:

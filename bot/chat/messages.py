@@ -93,8 +93,8 @@ class Attachment:
     the command asks, when the rights to use it are sure. Of an EDIT they are only those that are left, by their notes.
 
     IMAGE carries `data` (bytes of a PNG, JPEG, WEBP or GIF, by its magic bytes); AUDIO carries `data` and a `note`
-    ("voice message, 12 s"), and what is said in it may be written down; TEXT carries `text` and, when cut, a `note` such
-    as "first 65536 of 107879 bytes"; OTHER carries only its `note`.
+    ("voice message, 12 s"), and what is said in it may be written down; TEXT carries `text` and, when cut, a `note`
+    such as "first 65536 of 107879 bytes"; OTHER carries only its `note`.
     """
 
     kind: AttachmentKind

@@ -52,6 +52,8 @@ class Outbound:
     """Where no file can be sent, its text is shown after the message."""
     picture: bytes = b""
     """A small JPEG that is shown with the text where the platform can do that; the text does without."""
+    voice: OutFile | None = None
+    """Speech, alone in a message without a text; a platform that knows no such message sends none."""
     private: bool = False
     """Whether it concerns the asker alone, as a refusal does. Others are spared it where the platform can do that."""
     mention: Mention | None = None

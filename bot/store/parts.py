@@ -14,6 +14,7 @@ from sqlalchemy.dialects.sqlite import insert as insert_or_update
 from bot.chat import PartState, SentPart
 from bot.store.database import Tx
 from bot.store.tables import SENDING, ReplyState, messages, sent_parts
+from bot.store.window import LIVE
 
 # Statements of the hot path are made once: building one costs more than running it.
 _INSERT = insert(sent_parts)
@@ -52,6 +53,18 @@ def settle_parts(tx: Tx, reply_id: int, parts: Sequence[SentPart]) -> ReplyState
     else:
         tx.execute(_FORGET_BEYOND, beyond)
     return state
+
+
+def add_parts(tx: Tx, reply_id: int, parts: Sequence[SentPart]) -> None:
+    """Keep where more of a reply stands that is settled; its state stays what it is."""
+    for part in parts:
+        tx.execute(_PUT, _row(reply_id, part.ordinal, part.message_id, part.state))
+
+
+def is_shown(tx: Tx, reply_id: int) -> bool:
+    """Whether a reply still stands where people see it."""
+    found = select(messages.c.id).where(messages.c.id == reply_id, LIVE)
+    return tx.execute(found).first() is not None
 
 
 def worst_state(parts: Sequence[SentPart]) -> ReplyState:

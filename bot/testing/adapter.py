@@ -154,7 +154,7 @@ class _FakeStream:
             self._adapter.changed.set()
 
     async def finish(self, outbound: Outbound) -> tuple[SentPart, ...]:
-        if not outbound.text.strip():
+        if not outbound.text.strip() and outbound.voice is None:
             return ()
         message_id = await self._begin()
         self._reply.outbound = outbound

@@ -101,6 +101,15 @@ class World(Env):
             message.id = message_id
         return self._committed(message)
 
+    def speak(
+        self, channel: ChannelHandle, author: UserHandle | MemberActor, data: bytes, seconds: float, **more: Any
+    ) -> discord.Message:
+        """Send a voice message, as the phone apps do; `more` is what `post` takes."""
+        (file,) = self.backend.store_attachments(channel.id, [("voice-message.ogg", data)])
+        file |= {"content_type": "audio/ogg", "duration_secs": seconds, "waveform": "AAAA"}
+        message = self.backend.prepare_message(channel.id, author.id, "", attachments=[file], **more)
+        return self._committed(message)
+
     def post_by_webhook(self, channel: ChannelHandle, owner: UserHandle, name: str, content: str) -> discord.Message:
         """Write a message in a face, as the bot `owner` does for people (PluralKit, Tupperbox)."""
         hooks = self.backend.webhooks.values()

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from aiohttp import web
 
+from tests.emulators.openai.audio import Audio
 from tests.emulators.openai.script import (
     Cut,
     Pause,
@@ -60,6 +61,7 @@ class OpenAIEmulator:
         """Every chat request, in order of arrival."""
         self.connections = 0
         """TCP connections taken so far."""
+        self.audio = Audio()
         self.judge: Judge | Refuse = lambda _text: False
         """Which texts the moderation endpoint flags."""
         self.judged: list[list[str]] = []
@@ -75,6 +77,7 @@ class OpenAIEmulator:
         app = web.Application(client_max_size=64 << 20)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_get("/v1/models", self._list_models)
+        app.router.add_routes(self.audio.routes())
         app.router.add_post("/v1/moderations", self._moderate)
         # Handlers are cancelled when the client goes away: that is how we know.
         self._runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0.1)

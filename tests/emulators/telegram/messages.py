@@ -52,6 +52,10 @@ def send_photo(server: TelegramEmulator, params: Params) -> Json:
     return _send_file(server, params, "photo")
 
 
+def send_voice(server: TelegramEmulator, params: Params) -> Json:
+    return _send_file(server, params, "voice")
+
+
 def send_media_group(server: TelegramEmulator, params: Params) -> list[Json]:
     chat = server.chat_for(params.integer("chat_id"))
     media: list[Json] = params.json("media") or []
@@ -171,4 +175,6 @@ def _file(server: TelegramEmulator, params: Params, kind: str) -> Json:
     }
     if kind == "photo":
         return {"photo": [{**stored, "width": 90, "height": 90}]}
+    if kind == "voice":
+        return {"voice": {**stored, "duration": 1, "mime_type": "audio/mpeg"}}
     return {kind: {**stored, "file_name": upload.name}}

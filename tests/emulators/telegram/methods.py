@@ -33,6 +33,7 @@ METHODS: Mapping[str, Method] = {
         messages.send_message_draft,
         messages.send_document,
         messages.send_photo,
+        messages.send_voice,
         messages.send_media_group,
         messages.edit_message_text,
         messages.edit_message_media,

@@ -198,6 +198,11 @@ class World:
         size = {"file_id": self.file(data, "photo.jpg"), "file_unique_id": secrets.token_hex(6)}
         return {"photo": [{**size, "width": width, "height": height, "file_size": len(data)}]}
 
+    def voice(self, data: bytes, seconds: int) -> Json:
+        """The fields of a voice message."""
+        file = {"file_id": self.file(data, "voice.oga"), "file_unique_id": secrets.token_hex(6)}
+        return {"voice": {**file, "duration": seconds, "mime_type": "audio/ogg", "file_size": len(data)}}
+
     def document(self, data: bytes, name: str, mime_type: str, *, file_size: int | None = None) -> Json:
         """The fields of a message with a document; `file_size` may lie."""
         return {

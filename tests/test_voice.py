@@ -1,0 +1,168 @@
+"""Voice messages are written down for the persona, and answers are spoken where a place wants that."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from bot.chat import Attachment, AttachmentKind, InboundKind
+from bot.store.ledger_tables import model_calls
+from bot.store.tables import images, sent_parts
+from bot.testing import FakeAdapter, ScriptedModel
+from bot.voice import MOST_CHARS, audible
+from tests.conftest import MakeApp
+from tests.emulators.openai import OpenAIEmulator, Refuse
+from tests.talking import Chat, open_chat
+
+DUCK = b"OggS duck"
+GONE = Refuse(status=503, body={"error": {"message": "overloaded"}})
+
+
+def recording(data: bytes = DUCK, note: str = "voice message, 12 s") -> Attachment:
+    return Attachment(kind=AttachmentKind.AUDIO, name="voice.ogg", media_type="audio/ogg", data=data, note=note)
+
+
+@asynccontextmanager
+async def speaking(make_app: MakeApp, *answers: str, **more: Any) -> AsyncIterator[tuple[Chat, OpenAIEmulator]]:
+    """A chat whose server `lab` writes down what is said; with `speaks`, it speaks, too."""
+    adapter, speaks = FakeAdapter(), more.pop("speaks", False)
+    async with OpenAIEmulator() as server:
+        server.audio.transcripts[DUCK] = "Where is my\n umbrella? "
+        voice = {
+            "transcription_model": "lab/ears",
+            **({"speech_model": "lab/tongue", "speaker": "nova"} if speaks else {}),
+        }
+        servers = {"test": {"base_url": "http://127.0.0.1:9/v1"}, "lab": {"base_url": server.base_url}}
+        settings = {"providers": servers, "persona": "none", "voice": voice, "spoken_answers": speaks, **more}
+        yield await open_chat(make_app, model=ScriptedModel(answers or ("ok",)), adapter=adapter, **settings), server
+
+
+async def calls_of(chat: Chat) -> list[tuple[str, str, str]]:
+    columns = (model_calls.c.purpose, model_calls.c.model, model_calls.c.outcome)
+    rows = await chat.app.core.db.read(lambda tx: tx.execute(select(*columns).order_by(model_calls.c.id)).all())
+    return [tuple(row) for row in rows]
+
+
+async def parts(chat: Chat) -> Sequence[Any]:
+    wanted = select(sent_parts).order_by(sent_parts.c.ordinal)
+    return await chat.app.core.db.read(lambda tx: tx.execute(wanted).all())
+
+
+async def recordings(chat: Chat) -> list[bytes]:
+    return [*await chat.app.core.db.read(lambda tx: tx.execute(select(images.c.data)).scalars().all())]
+
+
+async def test_what_is_said_aloud_is_read_as_a_message_marked_as_spoken(make_app: MakeApp) -> None:
+    async with speaking(make_app) as (chat, server):
+        assert await chat.say("", attachments=(recording(),)) == ["ok"]
+        assert chat.last_prompt[-1][1].endswith("[voice message, 12 s] Where is my umbrella?")
+        (heard,) = server.audio.heard
+        assert (heard.fields["model"], heard.name, heard.media_type, heard.data) == (
+            "ears",
+            "voice.ogg",
+            "audio/ogg",
+            DUCK,
+        )
+        assert await calls_of(chat) == [("transcription", "lab/ears", "stop"), ("chat", "test/scripted", "stop")]
+        assert await recordings(chat) == []
+        await chat.say("well?")
+        assert "Where is my umbrella?" in chat.last_prompt[0][1]
+        await chat.say("/retry")
+        assert len(server.audio.heard) == 1
+
+
+@pytest.mark.parametrize("said", [GONE, Refuse(status=200, body={"no": "text"})], ids=["overloaded", "no transcript"])
+async def test_where_nobody_can_write_it_down_the_persona_hears_that_there_was_something(
+    make_app: MakeApp, said: Refuse
+) -> None:
+    async with speaking(make_app) as (chat, server):
+        server.audio.transcripts[DUCK] = said
+        assert await chat.say("listen", attachments=(recording(),)) == ["ok"]
+        assert chat.last_prompt[-1][1].endswith("listen\n[voice message, 12 s]")
+        assert (await calls_of(chat))[0][0] == "transcription"
+        server.audio.transcripts[DUCK] = "Now you hear me."
+        await chat.say("/retry")
+        assert chat.last_prompt[-1][1].endswith("listen\n[voice message, 12 s] Now you hear me.")
+
+
+async def test_silence_is_heard_once(make_app: MakeApp) -> None:
+    async with speaking(make_app) as (chat, server):
+        await chat.say("", attachments=(recording(b"OggS silence"),))
+        await chat.say("/retry")
+        assert len(server.audio.heard) == 1
+        assert chat.last_prompt[-1][1].endswith("[voice message, 12 s]")
+
+
+async def test_an_edit_of_its_words_keeps_what_was_said_aloud(make_app: MakeApp) -> None:
+    async with speaking(make_app) as (chat, _):
+        await chat.say("lisen", attachments=(recording(),), message_id="7")
+        note = Attachment(kind=AttachmentKind.OTHER, name="voice.ogg", note="voice message, 12 s")
+        await chat.say("listen", attachments=(note,), message_id="7", kind=InboundKind.EDIT)
+        await chat.say("well?")
+        assert chat.last_prompt[0][1].endswith("listen\n[voice message, 12 s] Where is my umbrella?")
+
+
+async def test_answers_are_spoken_after_their_text_where_a_place_wants_it(make_app: MakeApp) -> None:
+    async with speaking(make_app, "It is **here**: [the shelf](https://example.org).", speaks=True) as (chat, server):
+        await chat.say("where?")
+        await chat.adapter.wait_for(2)
+        text, voice = (reply.outbound for reply in chat.adapter.replies)
+        assert text is not None
+        assert voice is not None
+        assert voice.voice is not None
+        assert (text.text, text.voice) == ("It is **here**: [the shelf](https://example.org).", None)
+        assert (voice.text, voice.voice.name) == ("", "answer.mp3")
+        assert voice.voice.content == b"mp3:It is here: the shelf."
+        assert server.audio.spoken == [
+            {"model": "tongue", "voice": "nova", "response_format": "mp3", "input": "It is here: the shelf."}
+        ]
+        assert ("speech", "lab/tongue", "stop") in await calls_of(chat)
+        await chat.say("/session set spoken_answers off")
+        await chat.say("where?")
+        assert len(server.audio.spoken) == 1
+
+
+async def test_a_recording_is_a_part_of_its_reply_and_goes_with_it(make_app: MakeApp) -> None:
+    async with speaking(make_app, speaks=True) as (chat, _):
+        await chat.say("where?")
+        await chat.adapter.wait_for(2)
+        while len(rows := await parts(chat)) < 2:
+            await chat.settled()
+        assert [(row.ordinal, row.state) for row in rows] == [(0, "sent"), (1, "sent")]
+        await chat.say("/undo")
+        assert chat.adapter.deleted == [row.platform_message_id for row in rows]
+
+
+@pytest.mark.parametrize("speech", [GONE, Refuse(status=200, body={"error": "?"})], ids=["overloaded", "no speech"])
+async def test_where_nobody_can_speak_the_text_stands_alone(make_app: MakeApp, speech: Refuse) -> None:
+    async with speaking(make_app, speaks=True) as (chat, server):
+        server.audio.speech = speech
+        assert await chat.say("where?") == ["ok"]
+        while len(await calls_of(chat)) < 2:
+            await chat.settled()
+        assert len(chat.adapter.replies) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "spoken"),
+    [
+        ("# Plan\n\n1. *Boil* water\n2. ~~Tea~~\n> so\n- `x_y`", "Plan Boil water Tea so x_y"),
+        ("Look:\n```python\nprint(1)\n```\nDone, see https://example.org/a_b.", "Look: Done, see"),
+        ("![a duck](https://example.org/duck.png) and [tea](https://example.org)", "a duck and tea"),
+        ("snake_case stays, _this_ too", "snake_case stays, this too"),
+        ("```\nall code", ""),
+    ],
+)
+def test_only_what_can_be_said_is_spoken(text: str, spoken: str) -> None:
+    assert audible(text) == spoken
+
+
+def test_of_a_long_answer_whole_sentences_are_spoken() -> None:
+    spoken = audible("One two three. " * 1_000)
+    assert len(spoken) <= MOST_CHARS
+    assert spoken.endswith("three.")
+    assert len(audible("长" * 5_000)) == MOST_CHARS

@@ -68,6 +68,8 @@ class Cast:
 
     main_id: str
     members: tuple[Member, ...]
+    namesakes: tuple[Persona, ...] = ()
+    """Whom a place's settings name as well, and who are left out because one before has their name."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -103,8 +105,8 @@ class Cast:
 
 
 def read_cast(shelf: Shelf, settings: PlaceSettings, main_id: str) -> Cast:
-    """The cast that a place's settings name; a card that is gone, or is named twice, is left out, and so is a word that
-    calls another one already: names go before words, and who is named first has a word.
+    """The cast that a place's settings name. A card that is gone, or is named twice, is left out, and so is one that is
+    called like another, or a word that calls one already: names go before words, and who is named first has both.
     """
     main = shelf.get(main_id)
     members = {main.id: Member(persona=main)} if main else {}
@@ -112,7 +114,22 @@ def read_cast(shelf: Shelf, settings: PlaceSettings, main_id: str) -> Cast:
         persona, words = read_entry(shelf, entry)
         if persona is not None and (persona.id not in members or persona.id == main_id):
             members[persona.id] = Member(persona=persona, words=words)
-    return Cast(main_id=main_id, members=tuple(_with_words_of_their_own([*members.values()])))
+    own, namesakes = _told_apart(members.values())
+    return Cast(main_id=main_id, members=tuple(_with_words_of_their_own(own)), namesakes=namesakes)
+
+
+def _told_apart(members: Iterable[Member]) -> tuple[list[Member], tuple[Persona, ...]]:
+    own: list[Member] = []
+    namesakes: list[Persona] = []
+    taken: set[str] = set()
+    for member in members:
+        names = set(map(fold, member.names))
+        if names & taken:
+            namesakes.append(member.persona)
+        else:
+            own.append(member)
+            taken |= names
+    return own, tuple(namesakes)
 
 
 def _with_words_of_their_own(members: Sequence[Member]) -> Iterator[Member]:
@@ -134,6 +151,11 @@ def read_entry(shelf: Shelf, entry: str) -> tuple[Persona | None, tuple[str, ...
 def write_entry(member: Member) -> str:
     """The same, written for the setting."""
     return f"{member.persona.id}: {' '.join(member.words)}" if member.words else member.persona.id
+
+
+def write_cast(members: Iterable[Member], main_id: str) -> list[str]:
+    """The whole setting; the main persona stands in it only with words of its own."""
+    return [write_entry(member) for member in members if member.words or member.persona.id != main_id]
 
 
 def whom_it_calls(

@@ -1,6 +1,6 @@
 """The persona's first words: said once per conversation, and kept as a reply that the history holds.
 
-Used at the first contact in a private chat, by /start, and after /reset.
+Used at the first contact in a private chat, by /start, after /reset, and where a persona is new.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
 from bot.personas.macros import Moment, expand
 from bot.store import greetings, replies
-from bot.store.conversations import mark_greeted
+from bot.store.conversations import conversation_by_id, mark_greeted
 from bot.store.database import Database, Tx
 from bot.store.replies import NewReply, Settled
 from bot.store.sessions import SessionRow, load_overrides
@@ -115,10 +115,10 @@ class Greeter:
         position: int,
         handle: object | None = None,
     ) -> bool:
-        """Greet, unless this conversation has been greeted before or the card has no greeting; tells whether it did."""
+        """Greet, unless the persona has done so in this conversation or has no greeting; tells whether it did."""
         if persona is None:
             return False
-        now, cast, chosen = await self.db.read(self._look_up, session, conversation_id)
+        now, cast, chosen = await self.db.read(self._look_up, session, conversation_id, persona.id)
         in_group = not session.channel.is_dm
         greeting = active_greeting(persona.card, chosen, in_group=in_group)
         text = expand_greeting(persona, greeting.text, user, now=now, cast=cast) if greeting else ""
@@ -145,17 +145,26 @@ class Greeter:
         )
         return True
 
-    def _look_up(self, tx: Tx, session: SessionRow, conversation_id: int) -> tuple[datetime, Cast, int | None]:
+    def _look_up(
+        self, tx: Tx, session: SessionRow, conversation_id: int, persona_id: str
+    ) -> tuple[datetime, Cast, int | None]:
         channel = session.channel
         settings = self.resolver.resolve(channel.platform, load_overrides(tx, channel)).values
         now = self.now().astimezone(ZoneInfo(settings.timezone))
-        return now, self.faces.cast(channel, settings), greetings.chosen_greeting(tx, conversation_id)
+        is_own = conversation_by_id(tx, conversation_id).persona_id == persona_id
+        chosen = greetings.chosen_greeting(tx, conversation_id) if is_own else None
+        return now, self.faces.cast(channel, settings), chosen
 
 
 def _begin_once(tx: Tx, new: NewReply, number: int, now: datetime) -> int | None:
-    """Note that the conversation is greeted together with the greeting's row: a crash leaves both or neither."""
-    if not mark_greeted(tx, new.conversation_id):
+    """Note that the persona has greeted together with the greeting's row: a crash leaves both or neither. In another
+    one's conversation, which it shares, it has once it has said something.
+    """
+    story, persona_id = new.conversation_id, new.persona_id
+    is_own = conversation_by_id(tx, story).persona_id == persona_id
+    greets = mark_greeted(tx, story) if is_own else not greetings.has_spoken(tx, story, persona_id)
+    if not greets:
         return None
-    if number:
+    if is_own and number:
         greetings.keep_greeting(tx, new.conversation_id, number)
     return replies.begin_reply(tx, new, now)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.commands.cast import MOST_MEMBERS
+from bot.commands.members import MOST_MEMBERS
 from bot.env import SettingsError
 from bot.personas.library import PersonaLibrary
 from bot.testing import make_channel
@@ -99,3 +99,70 @@ async def test_a_cast_can_be_set_by_names_like_every_other_key(make_app: MakeApp
 async def test_a_card_in_CAST_that_is_not_there_is_told_at_the_start(make_app: MakeApp) -> None:
     with pytest.raises(SettingsError, match="CAST names no card"):
         await open_cast(make_app, cast=("nobody: moss",))
+
+
+def folder_of(folder: Path, **names: str) -> Path:
+    """Cards by their ids, each with a name and a greeting."""
+    for persona_id, name in names.items():
+        (folder / persona_id).mkdir(parents=True)
+        card = {"name": name, "description": f"{name}.", "first_mes": f"{name} is here.", "group_only_greetings": []}
+        (folder / persona_id / "card.json").write_text(json.dumps(card))
+    return folder
+
+
+async def test_two_personas_of_one_name_in_CAST_are_told_at_the_start(make_app: MakeApp, tmp_path: Path) -> None:
+    library = PersonaLibrary([folder_of(tmp_path / "cards", a="Rex", b="rex", c="Vera")])
+    with pytest.raises(SettingsError, match=r"CAST names b, but another one there is called 'rex' as well; leave one"):
+        await open_cast(make_app, library=library, persona="a", cast=("c", "b"))
+
+
+async def test_of_two_of_one_name_the_first_is_called_and_the_other_told_to_be_left_out(
+    make_app: MakeApp, tmp_path: Path
+) -> None:
+    library = PersonaLibrary([folder_of(tmp_path / "cards", a="Ann", b="Rex", c="Rex")])
+    chat = await open_cast(make_app, library=library, persona="a")
+    await chat.say("/session set cast b, c", channel=GROUP)
+    assert len(await chat.say("Rex?", channel=GROUP, mentions_me=False)) == 1
+    assert "- Rex (c) is left out: another one here has that name." in await listed(chat)
+    (told,) = await chat.choose("cast remove", channel=GROUP, persona="c")
+    assert told.startswith("Rex speaks here no more.")
+    assert "left out" not in await listed(chat)
+    (told,) = await chat.choose("cast add", channel=GROUP, persona="c")
+    assert told == "“Rex” already calls Rex. A word can call only one."
+
+
+@pytest.mark.parametrize("switch", ["separate", "shared", "carry"])
+async def test_whoever_joins_greets_once(make_app: MakeApp, tmp_path: Path, switch: str) -> None:
+    library = PersonaLibrary([folder_of(tmp_path / "cards", a="Ann", b="Rex")])
+    chat = await open_cast(make_app, library=library, persona="a", persona_switch=switch)
+    await chat.say("hello", channel=GROUP)
+    told, greeting = await chat.choose("cast add", channel=GROUP, persona="b")
+    assert told == "Rex speaks here as well now, when called by name or replied to."
+    assert greeting == "Rex is here."
+    assert chat.last_reply.speaker is not None
+    assert chat.last_reply.speaker.name == "Rex"
+    await chat.choose("cast remove", channel=GROUP, persona="b")
+    assert len(await chat.choose("cast add", channel=GROUP, persona="b", words="dog")) == 1
+    assert len(await chat.choose("cast add", channel=GROUP, persona="b", words="hound")) == 1
+    await chat.say("Rex?", channel=GROUP, mentions_me=False)
+    assert ("assistant", "Rex is here.") in chat.last_prompt
+
+
+async def test_who_takes_the_first_place_lets_the_one_before_stay(make_app: MakeApp, tmp_path: Path) -> None:
+    library = PersonaLibrary([folder_of(tmp_path / "cards", a="Ann", b="Bob", c="Cid")])
+    chat = await open_cast(make_app, library=library, persona="a", cast=("b: bee",))
+    told, greeting = await chat.choose("persona use", channel=GROUP, persona="c")
+    assert told == (
+        "From now on **Cid** speaks here.\n"
+        "Ann still speaks here, when called by name or replied to; `/cast remove Ann` ends that."
+    )
+    assert greeting == "Cid is here."
+    assert [member.removeprefix("- ") for member in (await listed(chat)).splitlines()[1:]] == [
+        "**Cid** – answers what is said to nobody in particular",
+        "**Ann**",
+        "**Bob** (bee)",
+    ]
+    await chat.choose("persona use", channel=GROUP, persona="b")
+    assert "- **Bob** (bee) – answers" in await listed(chat)
+    (told,) = await chat.choose("persona use", channel=GROUP, persona="none")
+    assert told.splitlines()[1] == "These still speak here, when called by name or replied to: Cid, Ann."

@@ -84,6 +84,6 @@ async def test_a_greeting_has_the_face_of_its_persona_and_names_all_who_speak_th
     chat = await open_chat(make_app, cast=("thrupp",), adapter=FakeAdapter(managers=["alice"]))
     persona_id = await bring(chat, plain("Mira", first_mes="We are {{group}}."), channel=GROUP)
     await chat.say(f"/persona use {persona_id}", author=ALICE, channel=GROUP)
-    assert chat.last_reply.text == "We are Mira, Thrupp."
+    assert chat.last_reply.text == "We are Mira, Bryony, Thrupp."
     assert chat.last_reply.speaker == Speaker(persona_id=persona_id, name="Mira", is_one_of_several=True)
-    assert "We are Mira, Thrupp." in await chat.ask("/persona greeting", author=ALICE, channel=GROUP)
+    assert "We are Mira, Bryony, Thrupp." in await chat.ask("/persona greeting", author=ALICE, channel=GROUP)

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from bot.cast import read_cast
 from bot.overrides import Granted
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, PersonaLibrary, fold
 from bot.personas.proposals import NO_PROPOSALS
-from bot.personas.shelf import persona_for
-from bot.settings import Settings
+from bot.personas.shelf import persona_for, persona_id_for
+from bot.settings import PlaceSettings, Settings
 
 
 def persona_problems(settings: Settings, library: PersonaLibrary) -> list[str]:
     """One sentence for each setting whose persona cannot speak, with what may have been meant."""
-    return [
+    lost = [
         f"{setting} {problem}"
         for setting, persona in _named(settings)
         if persona and fold(persona) != NO_PERSONA and (problem := _problem(persona, library))
     ]
+    return [*lost, *_namesakes(settings, library)]
 
 
 def granted_by(library: PersonaLibrary) -> Granted:
@@ -40,6 +42,19 @@ def _named(settings: Settings) -> Iterator[tuple[str, str]]:
         setting = f"PROFILES__{platform.upper()}__"
         yield f"{setting}PERSONA", str(values.get("persona") or "")
         yield from ((f"{setting}CAST", _card_of(entry)) for entry in values.get("cast") or ())
+
+
+def _namesakes(settings: Settings, library: PersonaLibrary) -> Iterator[str]:
+    casts = {"CAST": PlaceSettings(persona=settings.persona, cast=settings.cast)}
+    for platform, values in settings.profiles.items():
+        if own := {name: values[name] for name in ("persona", "cast") if name in values}:
+            casts[f"PROFILES__{platform.upper()}__CAST"] = casts["CAST"].model_copy(update=own)
+    for setting, place in casts.items():
+        for persona in read_cast(library, place, persona_id_for(library, place.persona)).namesakes:
+            yield f"{setting} names {persona.id}, but another one there is called {persona.name!r} as well; {RENAME}"
+
+
+RENAME = "leave one of the two out, or give one another name or nickname"
 
 
 def _card_of(entry: str) -> str:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from bot.cast import Cast, Member, write_entry
+from bot.cast import Cast, Member, write_cast
 from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
-from bot.commands.changes import FOR, Changes, reach_of
+from bot.commands.changes import FOR, Changes, InForce, reach_of
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import find_persona, name_to_type
-from bot.commands.members import cast_at
+from bot.commands.members import cast_at, demand_room, story_of
 from bot.commands.persona import CHOSEN_PERSONA
 from bot.errors import UserError
 from bot.personas.library import Persona
 
-MOST_MEMBERS = 10
-"""Of one cast; ours to choose, so that no message brings more answers than people can follow."""
 MOST_WORDS = 10
 """That call one persona besides its names; ours to choose."""
 
@@ -25,10 +23,11 @@ MOST_WORDS = 10
 async def list_cast(call: Call, desk: Desk) -> Outbound:
     """`/cast list`: who speaks here, and what calls each."""
     cast = _cast(call, desk)
+    left_out = [_left_out(persona, call, desk) for persona in cast.namesakes]
     if not cast.is_several:
-        return desk.say("cast-alone", call)
+        return Outbound(text="\n".join([desk.text("cast-alone", call.locale), *left_out]))
     lines = [_line(member, member.persona.id == cast.main_id, call, desk) for member in cast.members]
-    return Outbound(text="\n".join([desk.text("cast-list", call.locale), *lines]))
+    return Outbound(text="\n".join([desk.text("cast-list", call.locale), *lines, *left_out]))
 
 
 def _line(member: Member, is_main: bool, call: Call, desk: Desk) -> str:
@@ -37,8 +36,12 @@ def _line(member: Member, is_main: bool, call: Call, desk: Desk) -> str:
     return f"- **{inert(member.persona.name)}**{words}{mark}"
 
 
-async def add_to_cast(call: Call, desk: Desk) -> Outbound:
-    """`/cast add NAME [-w words]`: one more speaks here. A word has one owner."""
+def _left_out(persona: Persona, call: Call, desk: Desk) -> str:
+    return "- " + desk.text("cast-namesake", call.locale, persona=persona.name, id=persona.id)
+
+
+async def add_to_cast(call: Call, desk: Desk) -> None:
+    """`/cast add NAME [-w words]`: one more speaks here, and greets if nobody has heard it. A word has one owner."""
     persona, cast = _chosen(call, desk), _cast(call, desk)
     words = tuple(filter(None, re.split(r"[\s,，、]+", call.options.get(WORDS.name, ""))))[:MOST_WORDS]
     if any(":" in word for word in words):
@@ -48,18 +51,17 @@ async def add_to_cast(call: Call, desk: Desk) -> Outbound:
         raise UserError("cast-already", persona=persona.name)
     added = Member(persona=persona, words=words)
     members = [member for member in cast.members if member is not known]
-    if len(members) >= MOST_MEMBERS:
-        raise UserError("cast-full", most=MOST_MEMBERS)
-    _demand_free_words(added, members)
-    await _store([*members, added], cast, call, desk)
-    return desk.say("cast-added", call, persona=persona.name)
+    demand_room(added, members)
+    now = await _store([*members, added], cast, call, desk)
+    await call.answer(desk.say("cast-added", call, persona=persona.name))
+    if known is None:
+        await _greet(persona, now, call, desk)
 
 
-def _demand_free_words(added: Member, others: Sequence[Member]) -> None:
-    for word in (*added.names, *added.words):
-        owner = next((member for member in others if member.owns(word)), None)
-        if owner is not None:
-            raise UserError("cast-word-taken", word=word, persona=owner.persona.name)
+async def _greet(persona: Persona, now: InForce, call: Call, desk: Desk) -> None:
+    story = await desk.db.read(story_of, call.session.id, persona.id, now.settings) or now.conversation_id
+    user = call.inbound.author.name
+    await desk.greeter.greet(now.session, story, persona, user=user, position=call.message_id)
 
 
 async def remove_from_cast(call: Call, desk: Desk) -> Outbound:
@@ -67,15 +69,15 @@ async def remove_from_cast(call: Call, desk: Desk) -> Outbound:
     persona, cast = _chosen(call, desk), _cast(call, desk)
     if persona.id == cast.main_id:
         raise UserError("cast-is-main", persona=persona.name)
-    if cast.member(persona.id) is None:
+    if cast.member(persona.id) is None and persona not in cast.namesakes:
         raise UserError("cast-not-in", persona=persona.name)
     await _store([member for member in cast.members if member.persona.id != persona.id], cast, call, desk)
     return desk.say("cast-removed", call, persona=persona.name)
 
 
-async def _store(members: Iterable[Member], cast: Cast, call: Call, desk: Desk) -> None:
-    entries = [write_entry(member) for member in members if member.words or member.persona.id != cast.main_id]
-    await changes.make(Changes(set={"cast": entries}), reach_of(call), call, desk)
+async def _store(members: Iterable[Member], cast: Cast, call: Call, desk: Desk) -> InForce:
+    entries = write_cast(members, cast.main_id)
+    return await changes.make(Changes(set={"cast": entries}), reach_of(call), call, desk)
 
 
 def _cast(call: Call, desk: Desk) -> Cast:

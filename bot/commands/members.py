@@ -1,11 +1,13 @@
-"""Whom of a cast a command is about: the option OF, for commands that show or change what belongs to one persona."""
+"""Who speaks in a place, how many may, and whom of them a command is about: the option OF, for commands that show or
+change what belongs to one persona.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from bot.cast import Cast, read_cast
+from bot.cast import Cast, Member, read_cast
 from bot.chat import ChannelRef, OptionSpec, ValueQuery
 from bot.commands.command import Call, Desk
 from bot.commands.keys import name_to_type
@@ -19,11 +21,28 @@ from bot.store.sessions import find_session, load_overrides
 OF = OptionSpec(name="of", flag="-o", rest=True, completes=True)
 """Names another one of the cast than the main persona."""
 
+MOST_MEMBERS = 10
+"""Of one cast; ours to choose, so that no message brings more answers than people can follow."""
+
 
 def cast_at(channel: ChannelRef, settings: SessionSettings, desk: Desk) -> Cast:
     """Everybody who speaks in a channel."""
     shelf = desk.library.at(channel.place_key)
     return read_cast(shelf, settings.values, persona_id_for(shelf, settings.values.persona))
+
+
+def demand_room(added: Member, others: Sequence[Member]) -> None:
+    """Make sure that one more can speak beside others.
+
+    Raises:
+        UserError: they are too many, or it is called like one of them.
+    """
+    if len(others) >= MOST_MEMBERS:
+        raise UserError("cast-full", most=MOST_MEMBERS)
+    for word in (*added.names, *added.words):
+        owner = next((member for member in others if member.owns(word)), None)
+        if owner is not None:
+            raise UserError("cast-word-taken", word=word, persona=owner.persona.name)
 
 
 async def as_meant(call: Call, desk: Desk) -> Call:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from bot.cast import Cast, Member, write_cast
 from bot.chat import Button, CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import Changes, Reach
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import find_persona, name_to_type, near_personas
+from bot.commands.members import cast_at, demand_room
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged
 from bot.errors import UserError
 from bot.locale import has_texts
@@ -58,20 +60,44 @@ def _line(persona: Persona, is_active: bool) -> str:
 
 
 async def use_persona(call: Call, desk: Desk) -> None:
-    """`/persona use NAME`: switch at once; a persona who is new here greets."""
+    """`/persona use NAME`: switch at once; a persona who is new here greets. Where several speak, the one whose place
+    it takes goes on as one of them.
+    """
     persona = find_persona(desk.shelf(call), call.options["persona"])
-    chosen = Changes(set={"persona": persona.id if persona else NO_PERSONA})
-    now = await changes.make(chosen, Reach.HERE, call, desk)
+    cast = cast_at(call.inbound.channel, call.settings, desk)
+    now = await changes.make(_choice(persona, cast), Reach.HERE, call, desk)
     desk.interviews.end_all(call.session.channel.session_key)
     if persona is None:
-        await call.answer(desk.say("persona-nobody", call))
-        return
-    hint = _language_hint(persona, call, desk)
-    told = desk.text("persona-speaks", call.locale, persona=persona.name)
-    await call.answer(Outbound(text=f"{told}\n{hint}".rstrip()))
-    if now.is_fresh:
+        told = [desk.text("persona-nobody", call.locale), _who_goes_on(cast, call, desk)]
+    else:
+        speaks = desk.text("persona-speaks", call.locale, persona=persona.name)
+        told = [speaks, _who_stays(persona, cast, call, desk), _language_hint(persona, call, desk)]
+    await call.answer(Outbound(text="\n".join(filter(None, told))))
+    if persona is not None and now.is_fresh:
         user = call.inbound.author.name
         await desk.greeter.greet(now.session, now.conversation_id, persona, user=user, position=call.message_id)
+
+
+def _choice(persona: Persona | None, cast: Cast) -> Changes:
+    if persona is None or not cast.is_several:
+        return Changes(set={"persona": persona.id if persona else NO_PERSONA})
+    chosen = cast.member(persona.id) or Member(persona=persona)
+    others = [member for member in cast.members if member is not chosen]
+    demand_room(chosen, others)
+    return Changes(set={"persona": persona.id, "cast": write_cast((chosen, *others), persona.id)})
+
+
+def _who_stays(persona: Persona, cast: Cast, call: Call, desk: Desk) -> str:
+    """That the one whose place is taken goes on, and how that is ended."""
+    former = cast.member(cast.main_id) if cast.is_several else None
+    if former is None or former.persona.id == persona.id:
+        return ""
+    return desk.text("persona-stays", call.locale, persona=former.persona.name)
+
+
+def _who_goes_on(cast: Cast, call: Call, desk: Desk) -> str:
+    names = ", ".join(member.persona.name for member in cast.members if member.persona.id != cast.main_id)
+    return desk.text("persona-others-stay", call.locale, names=names) if names else ""
 
 
 def _language_hint(persona: Persona, call: Call, desk: Desk) -> str:

@@ -35,6 +35,9 @@ async def pick_greeting(call: Call, desk: Desk) -> Outbound | None:
 async def _begin_with(
     place: int, known: Sequence[Greeting], persona: Persona, call: Call, desk: Desk
 ) -> Outbound | None:
+    shares = call.settings.values.persona_switch == "shared"
+    if shares and call.persona_id != cast_at(call.inbound.channel, call.settings, desk).main_id:
+        raise UserError("persona-greeting-shared", persona=persona.name)
     if not await desk.greeter.choose_greeting(call.session, call.conversation_id, known[place].number):
         told = desk.text("persona-greeting-late", call.locale)
         again = Button(label=desk.text("persona-greeting-reset", call.locale), command="reset")

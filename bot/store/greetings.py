@@ -34,7 +34,7 @@ def choose_greeting(tx: Tx, conversation_id: int, number: int) -> tuple[str, ...
     if has_begun(tx, conversation_id):
         return None
     keep_greeting(tx, conversation_id, number)
-    said = tx.execute(select(messages.c.id).where(_greets(conversation_id))).scalars().all()
+    said = tx.execute(select(messages.c.id).where(_said(conversation_id))).scalars().all()
     if not said:
         return ()
     tx.execute(update(messages).where(messages.c.id.in_(said)).values(standing=Standing.SUPERSEDED.value))
@@ -57,7 +57,13 @@ def has_begun(tx: Tx, conversation_id: int) -> bool:
     return bool(tx.execute(select(heard).where(conversations.c.id == conversation_id)).scalar())
 
 
-def _greets(conversation_id: int) -> Any:
-    """What a persona has said in a conversation in which nobody has spoken to it."""
+def has_spoken(tx: Tx, conversation_id: int, persona_id: str) -> bool:
+    """Whether a persona has said something in a conversation."""
+    its = (messages.c.persona_id == persona_id, _said(conversation_id))
+    return tx.execute(select(messages.c.id).where(*its).limit(1)).first() is not None
+
+
+def _said(conversation_id: int) -> Any:
+    """What has been said in a conversation: greetings, as long as nobody has spoken to the persona."""
     is_reply = (messages.c.kind == MessageKind.REPLY.value) & LIVE
     return (messages.c.conversation_id == conversation_id) & is_reply

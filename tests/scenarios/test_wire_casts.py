@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-casts")]
 
 
 def card(name: str, color: tuple[int, int, int]) -> bytes:
-    said = {"name": name, "description": f"{name} keeps a lighthouse.", "first_mes": "The lamp is lit."}
+    said = {"name": name, "description": f"{name} keeps a lighthouse.", "first_mes": f"{name} lights a lamp."}
     return write_png(read_file(json.dumps(said).encode()).card, plain_picture(color, side=300))
 
 
@@ -49,6 +49,7 @@ async def bring(lab: DiscordLab, spot: Spot, name: str, color: tuple[int, int, i
     await spot.says(lambda text: f"**{name}** can speak now" in text)
     added = await spot.slash(lab.alice, "cast add", persona=name)
     assert lab.told(added) == f"{name} speaks here as well now, when called by name or replied to."
+    await spot.says(f"{name} lights a lamp.")
 
 
 def faces(spot: Spot) -> list[tuple[str, str]]:
@@ -83,7 +84,8 @@ async def test_two_personas_with_their_own_faces_answer_in_one_discord_channel(d
         await spot.says(f"answer {number}")
     sent = [(request.body["username"], request.body["content"]) for request in worn(lab)]
     names = ("Mira", "Rex", "Mira", "Rex", "Mira")
-    assert sent == [(name, f"answer {number}") for number, name in enumerate(names, start=1)]
+    greetings = [(name, f"{name} lights a lamp.") for name in ("Mira", "Rex")]
+    assert sent == greetings + [(name, f"answer {number}") for number, name in enumerate(names, start=1)]
     sent_with = [(request.body["username"], request.body["avatar_url"]) for request in worn(lab)]
     pictures = {(name, address.partition("/emojis/")[2]) for name, address in sent_with}
     known = lab.discord.world.emojis.pictures
@@ -111,6 +113,8 @@ async def test_D18_a_face_grows_is_retried_and_taken_back_in_a_thread_and_a_foru
     if begin is forum_post:  # what was added to a channel is not there
         added = await thread.slash(lab.alice, "cast add", persona="Mira")
         assert lab.told(added) == "Mira speaks here as well now, when called by name or replied to."
+        await thread.says("Mira lights a lamp.")
+    before = faces(thread)
     gate = asyncio.Event()
     lab.model.queue(halting(gate, "It began ", "long ago."))
     await lab.bob.send(thread.channel, "Mira, a story")
@@ -120,10 +124,10 @@ async def test_D18_a_face_grows_is_retried_and_taken_back_in_a_thread_and_a_foru
     lab.model.queue(Say(text="Another one."))
     await thread.ask(lab.bob, "/retry")
     await thread.says("Another one.")
-    await lab.discord.requests.first(lambda _: faces(thread) == [("Mira", "Another one.")])
+    await lab.discord.requests.first(lambda _: faces(thread) == [*before, ("Mira", "Another one.")])
     await thread.ask(lab.bob, "/undo")
     await thread.says("Taken back: what Mira said no longer counts.")
-    await lab.discord.requests.first(lambda _: faces(thread) == [])
+    await lab.discord.requests.first(lambda _: faces(thread) == before)
     (emoji,) = lab.discord.world.emojis.pictures
     assert all(request.body["avatar_url"].endswith(f"/emojis/{emoji}.png") for request in worn(lab))
 
@@ -138,6 +142,7 @@ async def test_in_telegram_the_name_of_whoever_speaks_stands_above_where_several
         assert read(await told(telegram, bob, group, "@FamiliarBot hello")) == "answer 1"
         added = read(await told(telegram, alice, group, "/cast add thrupp"))
         assert added == "Thrupp speaks here as well now, when called by name or replied to."
+        await has_said(telegram, group, "Thrupp\n")
         first = await told(telegram, bob, group, "@FamiliarBot and you, Thrupp?")
         second = await told(telegram, bob, group, "@FamiliarBot and the other one?")
         assert [read(first), read(second)] == ["Thrupp\nanswer 2", "Bryony\nanswer 3"]

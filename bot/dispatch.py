@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -247,6 +247,23 @@ class Dispatcher:
         for request in dropped:
             self._put_off(request)
         return dropped
+
+    async def end_turns(self, author_key: str) -> None:
+        """End what is being answered to somebody anywhere, as /stop does, and forget what waits for them."""
+        ending = set[asyncio.Task[Any]]()
+        for session_id, slot in [*self._slots.items()]:
+            if slot.restart_with is not None and slot.restart_with.author_key == author_key:
+                slot.restart_with = None
+            self.drop_waiting(session_id, author_key)
+            if slot.request.author_key == author_key and slot.turn is not None:
+                slot.control.interrupt(Interruption.STOP)
+                ending.add(slot.turn)
+        if ending:
+            await asyncio.wait(ending)
+
+    def turns_in(self, session_ids: Collection[int]) -> set[asyncio.Task[Any]]:
+        """The turns that run in some sessions now."""
+        return {slot.turn for number, slot in self._slots.items() if slot.turn is not None and number in session_ids}
 
     def withdraw(self, session_id: int, message_id: int) -> None:
         """End the turn of a message that now stands elsewhere (D08), unless people have seen some of its answer. Those

@@ -102,6 +102,8 @@ class Clearing:
     session: SessionRow
     what: str
     count: int
+    person_key: str | None = None
+    """Who was forgotten (`what` is "person" then), which is told of each session that they have spoken in."""
 
 
 class Origin(StrEnum):

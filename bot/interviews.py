@@ -59,6 +59,10 @@ class Interviews:
         """Ask nothing more."""
         self._open.pop((session_key, author_key), None)
 
+    def end_of(self, author_key: str) -> None:
+        """Ask somebody nothing more, anywhere."""
+        self._open = {key: asked for key, asked in self._open.items() if key[1] != author_key}
+
     def end_all(self, session_key: str) -> None:
         """Ask nobody in a session anything more."""
         self._open = {key: asked for key, asked in self._open.items() if key[0] != session_key}

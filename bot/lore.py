@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
@@ -85,6 +85,11 @@ class LoreReader:
     async def indexes(self, persona: Persona | None, kept: Sequence[BookVersion]) -> Mapping[str, LoreIndex]:
         """The book of a persona's card and those that are kept, by their names."""
         return {made.index.name: made.index for made in await self._books(persona, kept)}
+
+    def forget(self, owners: Collection[str]) -> None:
+        """The books of some cards, places or people are gone."""
+        for key in [key for key in self._ready if key[1] in owners]:
+            del self._ready[key]
 
     async def _books(self, persona: Persona | None, kept: Sequence[BookVersion]) -> list[_Ready]:
         books = [await self._card_book(persona)] if persona and persona.card.character_book else []

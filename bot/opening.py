@@ -96,6 +96,10 @@ class TurnOpener:
         self._cuts: dict[int, tuple[_Basis, Cuts]] = {}
         self._sent: dict[int, Sent] = {}
 
+    def forget(self) -> None:
+        """Keep in mind no memory that was counted."""
+        self._count.cache_clear()
+
     def remember(self, turn: Turn, prompt: Prompt) -> None:
         """Let the conversation's next turns leave out the same, until the next compaction and as long as model and
         budget are this turn's, and let them know what they should begin with.

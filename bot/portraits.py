@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Collection
 from pathlib import Path
 
 import structlog
@@ -57,6 +58,11 @@ class Portraits:
             except CardError as error:
                 log.info("persona.picture_unusable", persona=persona.id, problem=error.problem)
                 return None
+
+    def forget(self, persona_ids: Collection[str]) -> None:
+        """Some cards are gone."""
+        for key in [key for key in self._small if key[0] in persona_ids]:
+            del self._small[key]
 
     async def _make(self, persona: Persona) -> bytes:
         data = await self._original(persona)

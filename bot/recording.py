@@ -29,6 +29,7 @@ from bot.store.quotes import without_private_files
 from bot.store.reposts import Original
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
+from bot.store.tombstones import erased_until, welcome_back
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,6 +91,8 @@ class Recorder:
         if known is not None:  # delivered again (D13, T19), it must not count against anybody's limit
             if inbound.kind is InboundKind.EDIT:
                 self._edit(tx, session, inbound, known, counted, is_private=is_private)
+            return None
+        if _is_from_before(tx, inbound):
             return None
         inbound = without_private_files(tx, session.id, inbound)
         settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
@@ -190,6 +193,19 @@ def _listen(tx: Tx, session: SessionRow, cast: Cast, settings: SessionSettings, 
 def _spoken_to(tx: Tx, session: SessionRow, inbound: Inbound) -> str | None:
     is_to_us = inbound.reply_to is not None and inbound.reply_to.is_mine
     return calling.speaker_of(tx, session.id, inbound.reply_to.message_id) if inbound.reply_to and is_to_us else None
+
+
+def _is_from_before(tx: Tx, inbound: Inbound) -> bool:
+    """Whether it was said before its author was forgotten, and comes late or once more. Of an edit nobody knows what
+    it is an edit of: what was said since is known by its id.
+    """
+    until = erased_until(tx, inbound.author.key)
+    if until is None:
+        return False
+    if inbound.kind is InboundKind.EDIT or inbound.sent_at <= until:
+        return True
+    welcome_back(tx, inbound.author.key)
+    return False
 
 
 def _has_picture(inbound: Inbound) -> bool:

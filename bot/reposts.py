@@ -101,6 +101,12 @@ class RecentReposts:
         repost = next(found, None)
         return repost is not None and reposts.merge(tx, session, repost)
 
+    def forget(self, author_key: str) -> None:
+        """Know nothing more of what somebody has said."""
+        self._said = deque((it for it in self._said if it.author_key != author_key), maxlen=KEPT)
+        others = (it for it in self._undecided if author_key not in (it.original.author_key, it.face_key))
+        self._undecided = deque(others, maxlen=KEPT)
+
     def _forget_old(self, now: datetime) -> None:
         since = now - REPOST_WITHIN
         self._said = deque((it for it in self._said if it.sent_at >= since), maxlen=KEPT)

@@ -162,7 +162,7 @@ async def test_chinese_readers_are_told_their_mistakes_in_their_words(make_app: 
 async def test_help_shows_chinese_readers_their_spelling_beside_the_english_one(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     chinese = make_author("小明", locale="zh-CN")
-    assert "- `/privacy off` · `/隐私 关闭` – 像平常一样听我说话并记住" in await chat.ask("/help", author=chinese)
+    assert "- `/help` · `/帮助` – 我是什么，能做什么" in await chat.ask("/help", author=chinese)
     told = (await chat.ask("/help 角色 列表", author=chinese)).splitlines()
     assert told[0] == "`/persona [keyword] [-p page]` · `/角色 [关键词] [-p 页码]` – 列出或搜索角色"
     assert told[1:] == ["- `keyword` · `关键词` – 要搜索的词", "- `-p` · `--页码` – 第几页，从 1 开始"]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
 from bot.app.clock import build_jobs
+from bot.app.erasing import build_eraser
 from bot.app.faces import build_greeter
 from bot.app.hearing import build_pipeline
 from bot.app.host import FAULT, AppHost, Services
@@ -323,6 +324,7 @@ def _build_desk(
         endpoints=models.model.health,
         count=core.counter.count,
         commands=lambda: commands,
+        eraser=build_eraser(core, dispatcher, gauge, keeper),
         missed=scheduler.missed,
     )
 

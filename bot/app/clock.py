@@ -6,6 +6,7 @@ from bot.app.running import Core, Models
 from bot.commands.command import Desk
 from bot.dispatch import TurnRequest
 from bot.memory.due import RAISE_EVERY, RAISE_GRACE, Raiser
+from bot.memory.eraser import LOOK_EVERY
 from bot.memory.keeper import Keeper
 from bot.memory.summariser import Subject
 from bot.memory.sweeper import SWEEP_EVERY, SWEEP_GRACE, Sweeper
@@ -25,6 +26,7 @@ def build_jobs(core: Core, models: Models, keeper: Keeper, desk: Desk, bot_name:
     return (
         Job(name="idle-sweep", run=lambda: sweeper.sweep(core.now()), every=SWEEP_EVERY, grace=SWEEP_GRACE),
         Job(name="due-follow-ups", run=lambda: raiser.raise_due(core.now()), every=RAISE_EVERY, grace=RAISE_GRACE),
+        Job(name="erasures", run=desk.eraser.look, every=LOOK_EVERY, grace=REMIND_GRACE),
         Job(name="reminders", run=lambda: reminding.tell_due(core.now()), every=REMIND_EVERY, grace=REMIND_GRACE),
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 
+from bot.app.erasing import let_desk_forget
 from bot.app.running import Core
 from bot.commands.command import Desk
 from bot.gate import LoopGuard
@@ -29,12 +30,14 @@ def build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
         return bool(core.settings.vision_model) or desk.sees(model)
 
     judge = Judge(desk=desk, loop_guard=LoopGuard(core.settings.bots), rng=rng)
+    reposts = RecentReposts()
+    let_desk_forget(core, desk, reposts)
     recorder = Recorder(
         desk=desk,
         judge=judge,
         introducer=introducer,
         news=NewsDesk(library=core.library, models=desk.models, sees=is_told),
-        reposts=RecentReposts(),
+        reposts=reposts,
         overheard_chars=core.settings.overheard_chars,
         count=core.counter.count,
     )

@@ -28,6 +28,7 @@ from bot.llm.tariffs import Tariffs
 from bot.locale import Catalogue
 from bot.lore import LoreReader
 from bot.memory.keeper import Keeper
+from bot.memory.recollections import Recollections
 from bot.overrides import Resolver
 from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary
@@ -73,6 +74,7 @@ class Core:
     added: Added
     host: AppHost
     now: Callable[[], datetime]
+    recollections: Recollections = field(default_factory=Recollections)
 
     @property
     def hooks(self) -> HookCalls:

@@ -27,6 +27,7 @@ from bot.llm.quirks import Quirk
 from bot.llm.router import EndpointHealth
 from bot.locale import Catalogue
 from bot.lore import LoreReader
+from bot.memory.eraser import Eraser
 from bot.memory.keeper import Keeper
 from bot.opening import model_in_force
 from bot.overrides import Resolver, SessionSettings
@@ -119,6 +120,7 @@ class Desk:
     count: Callable[[str], int]
     """Tokens of a text, as we count."""
     commands: Callable[[], Sequence[Command]]
+    eraser: Eraser
     servers: Callable[[], Sequence[ServerHealth]] = tuple
     """How the servers of tools are doing."""
     endpoints: Callable[[], Sequence[EndpointHealth]] = tuple

@@ -1,16 +1,24 @@
-"""/privacy: whether what its caller says is kept. Everybody decides that for themselves, everywhere on a platform."""
+"""/privacy: whether what its caller says is kept, all that is, and forgetting it. Everybody decides that for
+themselves, everywhere on a platform.
+"""
 
 from __future__ import annotations
 
-from bot.chat import CommandSpec, Outbound
+import json
+
+from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
 from bot.commands.command import Call, Command, Desk
+from bot.errors import UserError
+from bot.store.erasing import Kind
 from bot.store.people import set_privacy, wants_privacy
+
+FORGET_ME = ("privacy", "forget-me")
 
 
 async def show_privacy(call: Call, desk: Desk) -> Outbound:
     """`/privacy`: how it stands, and what the words mean."""
     is_on = await desk.db.read(wants_privacy, call.inbound.author.key)
-    return _told("privacy-on" if is_on else "privacy-off", call=call, desk=desk)
+    return _told("privacy-on" if is_on else "privacy-off", "privacy-more", call=call, desk=desk)
 
 
 async def switch_on(call: Call, desk: Desk) -> Outbound:
@@ -25,13 +33,59 @@ async def switch_off(call: Call, desk: Desk) -> Outbound:
     return _told("privacy-off", call=call, desk=desk)
 
 
+async def export(call: Call, desk: Desk) -> Outbound:
+    """`/privacy export`: all that is kept of the caller, in a private chat, since others may read a file elsewhere."""
+    if not call.inbound.channel.is_dm:
+        raise UserError("privacy-export-where")
+    kept = await desk.eraser.read(call.inbound.author.key)
+    if not kept:
+        return desk.say("privacy-nothing", call)
+    written = {"exported_at": call.now.isoformat(), "who": call.inbound.author.key, **kept}
+    text = json.dumps(written, ensure_ascii=False, indent=1) + "\n"
+    file = OutFile(name=f"about-me-{call.local(call.now):%Y-%m-%d}.json", text=text)
+    return Outbound(text=desk.text("privacy-exported", call.locale), file=file, private=True)
+
+
+async def forget_me(call: Call, desk: Desk) -> Outbound:
+    """`/privacy forget-me [code]`: tells what goes and what stays, and forgets at a yes. A button in a group can be
+    pressed by anybody, so the yes is worth nothing but from whom it was asked of.
+    """
+    key = call.inbound.author.key
+    if call.options.get("code") != desk.eraser.code_for(key):
+        return await _question(call, desk)
+    was_private = await desk.db.read(wants_privacy, key)
+    counts = await desk.eraser.erase(key)
+    lines = [desk.text("privacy-forgotten", call.locale, count=counts.get(Kind.MESSAGES, 0))]
+    if was_private:
+        lines.append(desk.text("privacy-forgotten-private", call.locale))
+    return Outbound(text="\n\n".join(lines), private=True)
+
+
+async def _question(call: Call, desk: Desk) -> Outbound:
+    counts = await desk.eraser.count(call.inbound.author.key)
+    lines = [f"- {desk.text(f'privacy-kind-{kind.value}', call.locale, count=counts[kind])}" for kind in Kind
+             if kind in counts]  # fmt: skip
+    code = desk.eraser.code_for(call.inbound.author.key)
+    text = [
+        "\n".join((desk.text("privacy-forget-what", call.locale), *lines)),
+        desk.text("privacy-forget-stays", call.locale),
+        desk.text("privacy-forget-how", call.locale, code=code),
+    ]
+    yes = Button(label=desk.text("privacy-forget-yes", call.locale), command=f"{' '.join(FORGET_ME)} {code}")
+    return Outbound(text="\n\n".join(text), buttons=((yes,),), private=True)
+
+
 def _told(*message_ids: str, call: Call, desk: Desk) -> Outbound:
     pieces = (desk.text(message_id, call.locale) for message_id in message_ids)
     return Outbound(text="\n\n".join(pieces), private=True)
 
 
+CODE = OptionSpec(name="code", kind=OptionKind.TEXT)
+
 PRIVACY_COMMANDS = (
     Command(spec=CommandSpec(path=("privacy", "show"), ephemeral=True), run=show_privacy),
     Command(spec=CommandSpec(path=("privacy", "on"), ephemeral=True), run=switch_on),
     Command(spec=CommandSpec(path=("privacy", "off"), ephemeral=True), run=switch_off),
+    Command(spec=CommandSpec(path=("privacy", "export"), ephemeral=True), run=export),
+    Command(spec=CommandSpec(path=FORGET_ME, options=(CODE,), ephemeral=True), run=forget_me),
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property, lru_cache, partial
+from functools import _lru_cache_wrapper, cached_property, lru_cache, partial
 from zoneinfo import ZoneInfo
 
 import structlog
@@ -78,8 +78,14 @@ class Compactor:
     """What an extension does in place of the summary model."""
 
     @cached_property
-    def _count(self) -> Callable[[str], int]:
+    def _count(self) -> _lru_cache_wrapper[int]:
         return lru_cache(COUNTS_KEPT)(self.count)
+
+    def forget(self) -> None:
+        """Keep in mind nothing of what was folded or sent."""
+        self._count.cache_clear()
+        self.reuse.forget_all()
+        self.consolidator.forget()
 
     async def compact(self, subject: Subject, reason: Reason, *, up_to: int, focus: str = "") -> Result:
         """Fold what stands between the watermark and what is kept, chunk by chunk where the backlog is long.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property, lru_cache, partial
+from functools import _lru_cache_wrapper, cached_property, lru_cache, partial
 from itertools import groupby
 from typing import Any
 
@@ -71,8 +71,12 @@ class Consolidator:
     """The names of tools whose results are what was said before."""
 
     @cached_property
-    def _count(self) -> Count:
+    def _count(self) -> _lru_cache_wrapper[int]:
         return lru_cache(COUNTS_KEPT)(self.count)
+
+    def forget(self) -> None:
+        """Keep in mind no text that was counted."""
+        self._count.cache_clear()
 
     @cached_property
     def _gists(self) -> GistWriter:

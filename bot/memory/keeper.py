@@ -15,6 +15,7 @@ from bot.prompt.build import Prompt
 from bot.prompt.lines import group_history
 from bot.store.compactions import Outcome, Reason
 from bot.store.tables import MessageKind
+from bot.store.traces import Traces
 from bot.store.window import Measured
 from bot.tasks import Tasks
 from bot.turn import Turn
@@ -92,6 +93,14 @@ class Keeper:
     def forget(self, session_key: str) -> None:
         """Keep nothing in this process of what was sent in a session: something there was erased or changed."""
         self._compactor.reuse.forget(session_key)
+
+    def let_go(self, traces: Traces) -> None:
+        """Somebody is forgotten: give up what is being folded of what they said, and keep nothing that was sent."""
+        for conversation_id in (*traces.conversations, *traces.group_conversations):
+            self.drop(conversation_id)
+        self._compactor.forget()
+        for session_key in traces.session_keys:
+            self.forget(session_key)
 
     def is_running(self, conversation_id: int) -> bool:
         """Whether a conversation is being folded now."""

@@ -135,6 +135,11 @@ class Reuse:
             del self._seen[conversation_id]
         _keep(self._changed, session_key, None)
 
+    def forget_all(self) -> None:
+        """Keep no request at all."""
+        self._last.clear()
+        self._seen.clear()
+
     def last_for(self, subject: Subject, snapshot: Snapshot, material: Material, frame: Frame) -> LastRequest | None:
         """The request to ask behind; `None` where there is none that shows the model all of the material as it is now,
         or no room behind it.

@@ -102,6 +102,10 @@ class PromptBuilder:
         self._injected_budget, self._result_ratio = injected_budget, result_ratio
         self._count = lru_cache(COUNTS_KEPT)(count)
 
+    def forget(self) -> None:
+        """Keep in mind no text that was counted."""
+        self._count.cache_clear()
+
     async def build(
         self, turn: Turn, *, factor: float, tools: Sequence[ToolSpec] = (), budget: int | None = None
     ) -> Prompt:

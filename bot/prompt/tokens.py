@@ -33,6 +33,7 @@ class TokenCounter:
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
+        self._vocabulary: Vocabulary | None = None
         self._count: Callable[[str], int] | None = None
         self._loading = threading.Lock()
 
@@ -44,11 +45,16 @@ class TokenCounter:
 
     def _choose_count(self) -> Callable[[str], int]:
         try:
-            vocabulary = Vocabulary(self._folder)
+            self._vocabulary = vocabulary = Vocabulary(self._folder)
         except VocabularyDamaged as error:
             log.warning("tokens.estimated", problem=str(error), remedy="reinstall Familiar; windows stay half empty")
             return rough_count
         return lambda text: vocabulary.count(text) if len(text) < BULK_CHARS else _count_bulk(text, vocabulary)
+
+    def forget(self) -> None:
+        """Keep in mind nothing of what was counted."""
+        if self._vocabulary is not None:
+            self._vocabulary.forget()
 
     def count(self, text: str) -> int:
         """Tokens of `text`, in which special tokens and lone surrogates are ordinary characters (M13)."""

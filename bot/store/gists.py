@@ -5,7 +5,7 @@ A gist has no sources: it may tell of everything that was said until the call th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -93,6 +93,30 @@ def forget_gists(tx: Tx, message_id: int, by: str, now: datetime) -> None:
         is_any = _forget_in(tx, conversation_id, said, by, now) or is_any
     if is_any:
         tx.execute(update(sessions).where(sessions.c.id == said.session_id).values(sweep_from=now))
+
+
+def gists_telling(tx: Tx, first: Mapping[int, int]) -> tuple[int, ...]:
+    """The gists, past ones as well, that may tell of what was said in some sessions since a message in each of them."""
+    return tuple(
+        row.id
+        for conversation_id, said in _hearing_since(tx, first)
+        for row in tx.execute(_GISTS, {"conversation_id": conversation_id})
+        if not _is_older(row, said)
+    )
+
+
+def forget_gists_since(tx: Tx, first: Mapping[int, int], by: str, now: datetime) -> None:
+    """As `forget_gists`, of all that was said in some sessions since a message in each of them."""
+    for conversation_id, said in _hearing_since(tx, first):
+        if _forget_in(tx, conversation_id, said, by, now):
+            tx.execute(update(sessions).where(sessions.c.id == said.session_id).values(sweep_from=now))
+
+
+def _hearing_since(tx: Tx, first: Mapping[int, int]) -> Iterator[tuple[int, Any]]:
+    for session_id, message_id in first.items():
+        said = tx.execute(_SAID, {"message_id": message_id}).one()
+        there = select(conversations.c.id).where(conversations.c.session_id == session_id)
+        yield from ((conversation_id, said) for conversation_id in tx.execute(there).scalars().all())
 
 
 def _forget_in(tx: Tx, conversation_id: int, said: Any, by: str, now: datetime) -> bool:

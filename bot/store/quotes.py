@@ -11,10 +11,11 @@ from typing import Any
 
 from sqlalchemy import bindparam, func, select, union_all
 
-from bot.chat import Inbound
+from bot.chat import Inbound, Quote
 from bot.store.database import Tx
 from bot.store.people import wants_privacy
 from bot.store.tables import MessageKind, Standing, messages, sent_parts
+from bot.store.tombstones import erased_until
 
 QUOTE_CHARS = 300
 """Characters kept of the message that a message replies to."""
@@ -52,6 +53,8 @@ def first_quote(tx: Tx, session_id: int, inbound: Inbound) -> str:
     if quote.author_key is not None and wants_privacy(tx, quote.author_key):
         return ""
     known = _known(tx, session_id, {quote.message_id})
+    if quote.message_id not in known and _is_of_erased(tx, quote):
+        return ""
     if quote.is_mine and quote.message_id not in known:
         return ""  # a command's answer, which no prompt may read
     row = known.get(quote.message_id)
@@ -68,9 +71,15 @@ def without_private_files(tx: Tx, session_id: int, inbound: Inbound) -> Inbound:
         return inbound
     row = _known(tx, session_id, {quote.message_id}).get(quote.message_id)
     by_private = quote.author_key is not None and wants_privacy(tx, quote.author_key)
-    if not by_private and (row is None or not row.is_private):
+    is_gone = _is_of_erased(tx, quote) if row is None else row.is_private
+    if not (by_private or is_gone):
         return inbound
     return replace(inbound, attachments=tuple(file for file in inbound.attachments if not file.quoted))
+
+
+def _is_of_erased(tx: Tx, quote: Quote) -> bool:
+    """Of a message that has no row: whether that is because its author was forgotten."""
+    return quote.author_key is not None and erased_until(tx, quote.author_key) is not None
 
 
 def current_quotes(tx: Tx, session_id: int, stored: Sequence[tuple[str, str]]) -> list[str]:

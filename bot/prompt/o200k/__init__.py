@@ -82,6 +82,10 @@ class Vocabulary:
         """
         return sum(self._count_piece(run) for piece in self._split(text) for run in _runs(piece))
 
+    def forget(self) -> None:
+        """Keep in mind no words that were counted."""
+        self._count_piece.cache_clear()
+
     def ranks(self) -> dict[bytes, int]:
         """The table as tiktoken wants it, 27 MB."""
         return {self._token(place): rank for rank, place in enumerate(sorted(filter(None, self._slots)))}

@@ -1,0 +1,61 @@
+"""Who was forgotten, and up to when: what they said before that must not come back by an event that is late, or told
+twice. Knows nobody by a key, only by a hash of it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from datetime import datetime, timedelta
+
+from sqlalchemy import bindparam, func, select
+
+from bot.store.budgets import move_spender
+from bot.store.database import Tx
+from bot.store.ledger import recall, remember
+from bot.store.tables import messages, remembered
+
+PEPPER, STONE, COUNT = "erasure-key", "erased ", "erasures"
+"""Names of what is remembered: what hashes are made with, each of them behind `STONE`, and how many there were."""
+
+CLOCKS_DIFFER = timedelta(minutes=10)
+"""What is older than that was said before, whether or not we had heard it; platforms have clocks of their own."""
+
+# Statements of the hot path are made once: building one costs more than running it.
+_RECALL = select(remembered.c.value).where(remembered.c.name == bindparam("name"))
+
+
+def set_tombstone(tx: Tx, key: str, now: datetime) -> None:
+    """Somebody is about to be forgotten. The platform's clock counts, which their messages were sent by."""
+    newest = tx.execute(select(func.max(messages.c.sent_at)).where(messages.c.author_key == key)).scalar()
+    until = max(newest or now - CLOCKS_DIFFER, now - CLOCKS_DIFFER)
+    pepper = recall(tx, PEPPER) or secrets.token_hex(16)
+    remember(tx, PEPPER, pepper)
+    stone = STONE + _hash(key, pepper)
+    remember(tx, stone, until.isoformat())
+    move_spender(tx, key, stone)  # nobody gets a limit anew by being forgotten
+    remember(tx, COUNT, str(erasures(tx) + 1))
+
+
+def erased_until(tx: Tx, key: str) -> datetime | None:
+    """Up to when what somebody said is forgotten; `None` for those who never asked for that."""
+    pepper = tx.execute(_RECALL, {"name": PEPPER}).scalar()
+    if pepper is None:
+        return None
+    until = tx.execute(_RECALL, {"name": STONE + _hash(key, pepper)}).scalar()
+    return datetime.fromisoformat(until) if until else None
+
+
+def welcome_back(tx: Tx, key: str) -> None:
+    """Somebody who was forgotten speaks again: what they had spent of a limit counts on."""
+    move_spender(tx, STONE + _hash(key, recall(tx, PEPPER) or ""), key)
+
+
+def erasures(tx: Tx) -> int:
+    """How many there were, by whichever process."""
+    return int(tx.execute(_RECALL, {"name": COUNT}).scalar() or 0)
+
+
+def _hash(key: str, pepper: str) -> str:
+    return hmac.digest(pepper.encode(), key.encode(), hashlib.sha256).hex()

@@ -28,9 +28,11 @@ from bot.commands.persona_greeting import GREETING_COMMANDS
 from bot.commands.persona_import import IMPORT_COMMANDS
 from bot.commands.persona_info import INFO_COMMANDS
 from bot.commands.privacy import PRIVACY_COMMANDS
+from bot.commands.quota import QUOTA_COMMANDS
 from bot.commands.reminders import REMINDER_COMMANDS
 from bot.commands.session import SESSION_COMMANDS
 from bot.commands.tools import TOOL_COMMANDS
+from bot.commands.usage import USAGE_COMMANDS
 
 MAX_COMPLETIONS = 25
 """What `bot.chat.Complete` promises."""
@@ -74,6 +76,8 @@ COMMANDS: tuple[Command, ...] = (
     *COMPACT_COMMANDS,
     *HISTORY_COMMANDS,
     *CONTEXT_COMMANDS,
+    *USAGE_COMMANDS,
+    *QUOTA_COMMANDS,
     *PRIVACY_COMMANDS,
     *HELP_COMMANDS,
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 
 from bot.chat import (
     CommandNames,
@@ -123,12 +124,19 @@ def read_options(parsed: Parsed, names: CommandNames) -> dict[str, str]:
             if opens_quote(words[0].text) and not words[0].is_quoted:
                 raise UserError("command-quote-open", word=words[0].text, flag=flag)
         elif positionals:
-            option = positionals.pop(0)
+            option = _positional_for(words[0], positionals, names)
+            positionals = positionals[positionals.index(option) + 1 :]
         else:
             raise _left_over(parsed, words[0], names)
         following = positionals[0] if option.flag and positionals else None
         found[option.name] = _take_value(spec, option, rest, words, following, names)
     return check_options(spec, found, names)
+
+
+def _positional_for(word: Word, positionals: Sequence[OptionSpec], names: CommandNames) -> OptionSpec:
+    """The next one; of closed sets that may be left out, the first that has the word."""
+    skippable = takewhile(lambda option: option.choices and not option.required, positionals)
+    return next((option for option in skippable if names.find_choice(word.text, option.choices)), positionals[0])
 
 
 def _take_value(

@@ -3,7 +3,7 @@
 Three scopes share the rules: a person, a place, everything. Knows no platform and no model.
 """
 
-from bot.quota.limits import Limit, Period, Whose, limits_of
+from bot.quota.limits import NANOS, Limit, Period, Whose, limits_of, told_until
 from bot.quota.purse import Purse, Spending, Standing
 from bot.quota.queue import Queue
 from bot.quota.quota import AUTO_PER_MINUTE, Quota
@@ -12,6 +12,7 @@ from bot.quota.ruling import OverBudget, Ruling
 
 __all__ = [
     "AUTO_PER_MINUTE",
+    "NANOS",
     "WINDOW_SECONDS",
     "Admission",
     "Limit",
@@ -26,4 +27,5 @@ __all__ = [
     "Standing",
     "Whose",
     "limits_of",
+    "told_until",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.settings import QuotaSettings
@@ -74,6 +74,6 @@ def _limits(settings: QuotaSettings) -> Iterator[Limit]:
                 yield Limit(whose=whose, period=period, is_money=True, most=round(money * NANOS))
 
 
-def told_until(moment: datetime, zone: tzinfo) -> str:
-    """A moment as people read it, with its zone."""
-    return f"{moment.astimezone(zone):%Y-%m-%d %H:%M} {zone}"
+def told_until(moment: datetime) -> str:
+    """A moment as people read it, by the clocks of its zone."""
+    return f"{moment:%Y-%m-%d %H:%M} {moment.tzinfo}"

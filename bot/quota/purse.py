@@ -199,7 +199,7 @@ class Purse:
         return Ruling(admission, notice, self._facts(limit, counter, model))
 
     def _facts(self, limit: Limit, counter: Counter, model: str) -> dict[str, str | int]:
-        until = told_until(limit.period.end(self._moment()), self._zone)
+        until = told_until(limit.period.end(self._moment()))
         if limit.is_money:
             return {"most": f"{limit.most / NANOS:,.2f}", "unit": counter.unit, "until": until, "model": model}
         return {"most": limit.most, "unit": TOKENS, "until": until, "model": model}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 
 from bot.chat import Author
 from bot.llm.model import Bill
+from bot.quota.limits import Whose
 from bot.quota.purse import Purse
 from bot.quota.rate import Admission, Rate
 from bot.quota.ruling import ADMITTED, Ruling
@@ -33,9 +34,9 @@ class Quota:
         self._settings, self._is_paid = settings, is_paid
         per_person = settings.messages_per_minute
         self._is_auto = per_person == "auto"
-        self.person = Rate(AUTO_PER_MINUTE if per_person == "auto" else per_person, clock)
-        self.place = Rate(settings.place_messages_per_minute, clock)
-        self.total = Rate(settings.total_messages_per_minute, clock)
+        self._person = Rate(AUTO_PER_MINUTE if per_person == "auto" else per_person, clock)
+        self._place = Rate(settings.place_messages_per_minute, clock)
+        self._total = Rate(settings.total_messages_per_minute, clock)
 
     def is_exempt(self, author: Author) -> bool:
         """Whether the limits per person and place do not count for somebody."""
@@ -48,21 +49,31 @@ class Quota:
 
     def admit(self, tx: Tx, bill: Bill, model: str, *, warns: bool = True) -> Ruling:
         """Count one answer of a model; `warns` lets the ruling tell of a limit that is near."""
-        for rate, key, notice in self._rates(bill, model):
+        for whose, (rate, key) in self._rates(bill, model).items():
             admission = rate.admit(key)
             if admission is not Admission.ADMITTED:
-                return Ruling(admission, notice)
+                return Ruling(admission, NOTICES[whose])
         return self.purse.rule(tx, bill, model, warns=warns) if self.purse is not None else ADMITTED
 
-    def counts_person(self, model: str) -> bool:
-        """Whether answers count against their asker's limit per minute: one that the operator set counts always, the
-        automatic one where a model costs money.
-        """
-        return bool(self.person.per_minute) and (not self._is_auto or self._is_paid(model))
+    def left_now(self, whose: Whose, bill: Bill, model: str) -> tuple[int, int] | None:
+        """How many more answers there may be in this minute, and of how many; `None` where no limit counts."""
+        rate, key = self._rates(bill, model).get(whose, (None, ""))
+        return (rate.left(key), rate.per_minute) if rate is not None else None
 
-    def _rates(self, bill: Bill, model: str) -> Iterator[tuple[Rate, str, str]]:
-        if bill.author_key is not None and not bill.is_exempt and self.counts_person(model):
-            yield self.person, bill.author_key, "quota-exceeded"
+    def _rates(self, bill: Bill, model: str) -> Mapping[Whose, tuple[Rate, str]]:
+        """The limits per minute that count, and by whom each does. A person's own is asked first, so that their flood
+        takes nothing from the others.
+        """
+        rates = {Whose.TOTAL: (self._total, "")}
         if not bill.is_exempt:
-            yield self.place, bill.place_key, "quota-busy-place"
-        yield self.total, "", "quota-busy-total"
+            rates = {Whose.PLACE: (self._place, bill.place_key), **rates}
+            if bill.author_key is not None and (not self._is_auto or self._is_paid(model)):
+                rates = {Whose.PERSON: (self._person, bill.author_key), **rates}
+        return {whose: counted for whose, counted in rates.items() if counted[0].per_minute}
+
+
+NOTICES: Mapping[Whose, str] = {
+    Whose.PERSON: "quota-exceeded",
+    Whose.PLACE: "quota-busy-place",
+    Whose.TOTAL: "quota-busy-total",
+}

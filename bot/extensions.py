@@ -151,12 +151,7 @@ _TABLES = ("ADAPTERS", "TEXTS")
 
 def _extension_of(name: str, module: ModuleType, host: Host, problems: list[str]) -> Extension | None:
     """What a module brings; `None` where it is not as it should be, which is then among the problems."""
-    literals = {
-        literal.lower(): getattr(module, literal)
-        for literal in (*_LITERALS, *_TABLES, "HOOKS")
-        if hasattr(module, literal)
-    }
-    parts = [(name, Extension(**literals))]
+    parts = [(name, _literal_part(module))]
     extend = getattr(module, "extend", None)
     if extend is not None:
         try:
@@ -166,6 +161,18 @@ def _extension_of(name: str, module: ModuleType, host: Host, problems: list[str]
     wrong = [problem for told, part in parts for problem in _wrong(told, part)]
     problems += wrong
     return None if wrong else _joined([part for _, part in parts])
+
+
+def _literal_part(module: ModuleType) -> Extension:
+    literals = (*_LITERALS, *_TABLES, "HOOKS")
+    return Extension(**{one.lower(): getattr(module, one) for one in literals if hasattr(module, one)})
+
+
+def literal_problems(modules: Mapping[str, ModuleType]) -> list[str]:
+    """What can be told of modules without running their `extend`: one sentence for each that is not as it should be."""
+    parts = [(name, _literal_part(module)) for name, module in modules.items()]
+    wrong = [problem for name, part in parts for problem in _wrong(name, part)]
+    return wrong or [*_clashes(parts)]
 
 
 def _wrong(told: str, part: Any) -> Iterator[str]:

@@ -10,6 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from bot.app.host import FAULT
+from bot.app.named import checked_settings
 from bot.cli.extended import brings_platform, extension_findings
 from bot.env import SettingsError
 from bot.extensions import find_modules
@@ -115,6 +116,26 @@ async def test_what_is_not_as_it_should_be_stops_the_start(
     with pytest.raises(SettingsError) as told:
         await open_chat(make_app, extensions=[extend("odd", code)])
     assert problem in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("code", "problem"),
+    [
+        ("import no_such_library", "EXTENSIONS names odd, which cannot be imported"),
+        ("TOOLS = 'roll_dice'", "odd: TOOLS must be a tuple of Tool, and holds str"),
+        ("from bot.tools import TOOLS", "odd brings the tool current_time, which the bot has already"),
+    ],
+)
+def test_what_is_wrong_before_anything_runs_is_told_with_the_other_faults_of_the_settings(
+    extend: Extend, code: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EXTENSIONS", extend("odd", f"{code}\ndef extend(host): raise AssertionError"))
+    monkeypatch.setenv("CONTEXT_TOKENS", "many")
+    with pytest.raises(SettingsError) as told:
+        checked_settings(None)
+    first, *others = told.value.problems
+    assert first == "CONTEXT_TOKENS must be a whole number"
+    assert problem in others[0]
 
 
 async def test_two_summarisers_stop_the_start(make_app: MakeApp, extend: Extend) -> None:

@@ -7,12 +7,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bot.app.named import checked_settings
+from bot.app.tool_groups import tool_group_problems
 from bot.env import SettingsError
+from bot.settings import Settings
 from tests.test_cli import familiar
+from tests.test_tool_consent import Burning
 
 ROOT = Path(__file__).parents[1]
 SECRET = "sk-SENTINEL-0123456789"
@@ -31,6 +35,7 @@ FAULTS = {
     "PROFILES__TELEGRAM__MODEL=nowhere/x": ("PROFILES__TELEGRAM__MODEL", "configured: openai"),
     "PROFILES__TELEGRAM__BURST_MS=soon": ("PROFILES__TELEGRAM__BURST_MS", "whole number"),
     "PROFILES__SLACK__PERSONA=bryony": ("PROFILES__SLACK", "there are discord, telegram, terminal"),
+    "EXTENSIONS=no_such_extension": ("EXTENSIONS", "put it into the working directory"),
     "CONTEXT_TOKENS=1000": ("CONTEXT_TOKENS", "Raise CONTEXT_TOKENS"),
     "CONTXT_TOKENS=9": ("CONTXT_TOKENS", "did you mean CONTEXT_TOKENS?"),
     "ACCESS__ADMINS=12345": ("ACCESS__ADMINS", "Write platform:id"),
@@ -151,3 +156,32 @@ def test_an_imported_persona_can_be_named_and_a_database_that_cannot_be_read_hid
     assert problems("PERSONA=Mira") == []
     told = problems("PERSONA=Mirra-of-nowhere", "DATABASE_URL=sqlite:////proc/no/such.db", "LANGUAGE=fr")
     assert [problem.partition(" ")[0] for problem in told] == ["PERSONA", "LANGUAGE"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (
+            {"tool_groups": "wbe", "web": {"fetch": True}},
+            "TOOL_GROUPS names wbe, a group that no tool has; did you mean web?",
+        ),
+        ({"tool_groups": "web"}, "TOOL_GROUPS names web, a group that no tool has; WEB__FETCH=on brings it"),
+        ({"profiles": {"discord": {"tool_groups": "x, *"}}}, "PROFILES__DISCORD__TOOL_GROUPS names x"),
+        (
+            {"access": {"tool_groups": ["x"]}},
+            "ACCESS__TOOL_GROUPS names x, a group that no tool has; MCP__NAME__COMMAND or",
+        ),
+        ({"tool_groups": "web, *", "web": {"fetch": True}}, None),
+        (
+            {"tool_groups": "lab, shelf", "mcp": {"lab": {"command": "x"}, "b": {"command": "y", "group": "shelf"}}},
+            None,
+        ),
+    ],
+)
+def test_a_group_of_tools_that_no_tool_has_is_told(given: dict[str, Any], told: str | None) -> None:
+    problems = [*tool_group_problems(Settings(**given), ())]
+    assert [told] == [told and problem[: len(told)] for problem in problems] if told else problems == []
+
+
+def test_the_group_of_an_extensions_tool_is_one() -> None:
+    assert [*tool_group_problems(Settings(tool_groups=("fire",)), [Burning().tool])] == []

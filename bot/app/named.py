@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from bot.app.extended import extension_problems
 from bot.app.moderation import moderation_problems
 from bot.app.personas import persona_problems
 from bot.env import Reading, load_settings
@@ -25,7 +26,7 @@ def checked_settings(env_file: Path | None = Path(".env")) -> Settings:
     Raises:
         SettingsError: with every problem found, in words.
     """
-    checks = (_persona_problems, _model_problems, _language_problems, _moderation_problems)
+    checks = (_persona_problems, _model_problems, _language_problems, _moderation_problems, extension_problems)
     return load_settings(env_file, checks=checks)
 
 

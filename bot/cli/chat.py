@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TextIO
 
 from bot.app.named import checked_settings
 from bot.cli.embedded import local_model_for
+from bot.cli.in_vain import settings_in_vain
+from bot.cli.inert import inert
 from bot.cli.signals import stop_signals
 from bot.env import secrets_of
 from bot.errors import OperatorError
@@ -69,6 +72,8 @@ async def _chat(settings: Settings, local: LocalModel | None, troubles: Troubles
         return f"{troubles.take()} (more in {settings.data_dir / LOG_FILE})".lstrip()
 
     app = build_app(settings, local=local, adapters={})
+    for problem in settings_in_vain(settings, app.core.added.tools):
+        print(inert(problem), file=sys.stderr)
     terminal = terminal_adapter(settings, app.core.tasks, app.menu, why)
     app.core.platforms[terminal.platform] = terminal
 

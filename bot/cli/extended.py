@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from bot.app.build import utc_now
 from bot.app.host import FAULT, AppHost
+from bot.app.tool_groups import tool_group_problems
 from bot.chat import Finding, Severity
 from bot.env import SettingsError
 from bot.extensions import Extension, add_extensions, brought_hooks, find_modules
@@ -38,6 +39,8 @@ def extension_findings(settings: Settings) -> Iterator[Finding]:
         for problem in error.problems:
             yield Finding(severity=Severity.FAULT, subject="extensions", message=problem)
         return
+    for problem in tool_group_problems(settings, added.tools):
+        yield Finding(severity=Severity.WARNING, subject="settings", message=problem)
     faults = _remembered_faults(settings.sqlite_url)
     for name, extension in added.extensions:
         yield Finding(severity=Severity.OK, subject=f"extension {name}", message=_told(extension))

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import os
 
 import structlog
 
 from bot.app.named import checked_settings
 from bot.cli.chat import chat_with
 from bot.cli.embedded import local_model_for
+from bot.cli.in_vain import settings_in_vain
 from bot.cli.signals import stop_signals
 from bot.cli.storage import LOCAL_DISK, shared_storage
-from bot.env import near_misses, secrets_of, without_effect
+from bot.env import secrets_of
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
 from bot.store.lock import held_alone
@@ -25,12 +25,10 @@ def run() -> None:
     """Start Familiar: every platform that has a token, or a chat in this terminal when none has."""
     settings = checked_settings()
     if settings.discord.token is None and settings.telegram.token is None and not _brings_platform(settings):
-        print("No platform token is set, so Familiar talks to you here; README.md tells how to get one.")
+        print("No platform token is set, so Familiar talks to you here; README.md tells how to get one.", flush=True)
         raise SystemExit(chat_with(settings))
     level = "debug" if settings.debug_logging else settings.log_level
     setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings))
-    for problem in [*near_misses(os.environ), *without_effect(settings)]:
-        log.warning("settings.in_vain", problem=problem)
     if storage := shared_storage(settings):
         log.warning("database.shared_file_system", problem=storage, remedy=LOCAL_DISK)
     with held_alone(settings.sqlite_url), local_model_for(settings) as local:
@@ -48,4 +46,7 @@ async def _serve(settings: Settings, local: LocalModel | None) -> int:
 
     stop = asyncio.Event()
     with stop_signals(stop):
-        return await build_app(settings, local=local).run(stop)
+        app = build_app(settings, local=local)
+        for problem in settings_in_vain(settings, app.core.added.tools):
+            log.warning("settings.in_vain", problem=problem)
+        return await app.run(stop)

@@ -103,10 +103,11 @@ async def test_D11_T18_switches_and_keys_that_are_wrong_are_named(tmp_path: Path
         here.telegram.privacy = True
         here.lab.model.api_key = "another key"
         here.lab.model.script = errors.unauthorized(KEY)
-        code, lines = await here.examine()
+        code, lines = await here.examine(TOOL_GROUPS="wbe", WEB__FETCH="on")
     assert code == 1
     _tells(lines, "fault", "provider lab: the server refused the key", "Check PROVIDERS__LAB__API_KEY.")
     _tells(lines, "fault", "model lab/scripted: the server refused the key", "Check PROVIDERS__LAB__API_KEY.")
+    _tells(lines, "warning", "settings: TOOL_GROUPS names wbe, a group that no tool has", "did you mean web?")
     intents = "https://discord.com/developers/applications > your application > Bot > Privileged Gateway Intents"
     _tells(lines, "fault", "discord: message content intent: the Message Content Intent is switched off.", intents)
     _tells(lines, "warning", "Telegram groups: Privacy mode is on.", "/setprivacy to @BotFather")

@@ -33,10 +33,13 @@ async def test_without_a_token_run_talks_in_the_terminal_and_chat_goes_on_there(
     model: OpenAIEmulator, tmp_path: Path
 ) -> None:
     typed = b"my dog is Rex\n/status\n/nonsense\n"
-    async with running_bot(tmp_path, settings(model), stdin=typed) as bot:
+    given = {**settings(model), "TOOL_GROUPS": "web", "DATA_DIRS": "x"}
+    async with running_bot(tmp_path, given, stdin=typed) as bot:
         assert await bot.ended(30) == 0
-    opening, greeting, answer, *status, unknown = bot.lines
+    opening, near, in_vain, greeting, answer, *status, unknown = bot.lines
     assert opening.startswith("No platform token is set")
+    assert near == "DATA_DIRS is no setting; did you mean DATA_DIR?"
+    assert in_vain == "TOOL_GROUPS names web, a group that no tool has; WEB__FETCH=on brings it"
     assert "Bryony speaking" in greeting
     assert answer == "answer to: my dog is Rex"
     assert "- **Bryony** speaks here." in status

@@ -56,7 +56,9 @@ async def test_privacy_says_how_it_stands_and_what_the_words_mean(make_app: Make
     assert on.endswith("what I had kept before stays.")
     assert chat.last_reply.outbound is not None
     assert chat.last_reply.outbound.private
-    assert (await chat.say("/privacy show"))[0] == on.rpartition("\n\n")[0]
+    (show,) = await chat.say("/privacy show")
+    assert show.rpartition("\n\n")[0] == on.rpartition("\n\n")[0]
+    assert "`/privacy forget-me`" in show
     assert (await chat.say("/privacy off"))[0] == off.rpartition("\n\n")[0]
     assert await chat.say("/privacy") == [off]
 

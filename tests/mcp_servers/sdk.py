@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+from collections import defaultdict
 from typing import Annotated, Any
 
 import uvicorn
@@ -44,16 +45,16 @@ def total(numbers: list[float]) -> dict[str, Any]:
     return {"total": sum(numbers)}
 
 
-both = asyncio.Barrier(2)
+both: dict[str, asyncio.Barrier] = defaultdict(lambda: asyncio.Barrier(2))
 waiting: list[str] = []
 changed = asyncio.Event()
 
 
 @server.tool()
-async def meet(name: str) -> str:
-    """Ends when it has been called twice at a time."""
-    await both.wait()
-    return f"{name} was there"
+async def meet(name: str, place: str = "there") -> str:
+    """Ends when it has been called twice at a time for a place."""
+    await both[place].wait()
+    return f"{name} was {place}"
 
 
 @server.tool()

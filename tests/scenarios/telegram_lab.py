@@ -32,10 +32,14 @@ class TelegramLab:
     def people(self) -> tuple[User, User, Chat]:
         """Alice, who is an administrator, Bob, and their group, which knows the bot."""
         alice, bob = self.telegram.user("Alice"), self.telegram.user("Bob")
-        group = self.telegram.group("Lab", alice, bob)
-        group.administrators.add(alice.id)
+        return alice, bob, self.group("Lab", alice, bob)
+
+    def group(self, title: str, administrator: User, *others: User) -> Chat:
+        """A group that knows the bot."""
+        group = self.telegram.group(title, administrator, *others)
+        group.administrators.add(administrator.id)
         know_the_bot(self.folder / "data" / "familiar.db", f"telegram:{group.id}")
-        return alice, bob, group
+        return group
 
 
 @asynccontextmanager

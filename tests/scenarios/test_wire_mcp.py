@@ -1,68 +1,106 @@
-"""Servers of tools on the wire: a question that takes two tools at once, on both platforms, and what is left behind."""
+"""Servers of tools on the wire, on both platforms, with every kind of model server, and what is left behind."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import psutil
 import pytest
 
-from tests.emulators.openai.script import Call, Request, Say
+from tests.emulators.telegram.server import TelegramEmulator
+from tests.emulators.telegram.world import Chat
 from tests.mcp_servers.journal import HERE, over_http
 from tests.scenarios.bot_process import running_bot
 from tests.scenarios.discord_lab import discord_lab
+from tests.scenarios.every_kind import QUESTION, every_kind
 from tests.scenarios.telegram_lab import telegram_lab
 
 pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-mcp")]
 
 WORD = "word-sentinel-0123"
+ZONE = "Asia/Kolkata"
+"""Half an hour off every other clock in the test: a reminder in a wrong zone is over, or hours away."""
 
 
-def both_at_once(request: Request) -> Say:
-    """A model that calls two tools at once, and says what they said."""
-    if len(request.tool_results) == 2:
-        return Say(text=" and ".join(request.tool_results) + ".")
-    return Say(
-        calls=[Call(name="lab__meet", arguments=json.dumps({"name": one}), id=f"c-{one}") for one in ("Ada", "Bo")]
-    )
+async def test_two_tools_at_once_and_a_reminder_through_every_kind_of_model_server_on_discord(
+    tmp_path: Path, migrated_database: Path
+) -> None:
+    program = {"COMMAND": sys.executable, "ARGS": json.dumps([str(HERE / "sdk.py"), "stdio"]), "ENV__WORD": WORD}
+    tools = {f"MCP__LAB__{name}": value for name, value in program.items()}
+    broken = {"MCP__GONE__COMMAND": "/no/such/program", "TOOL_GROUPS": "*", "LOG_LEVEL": "debug"}
+    async with (
+        discord_lab(tmp_path / "lab", migrated_database) as lab,
+        every_kind(ZONE) as kinds,
+        lab.running(**tools, **broken, **kinds.settings) as bot,
+    ):
+        await bot.logs("mcp.failed")
+        await bot.logs("mcp.connected")
+        spots = {kind: lab.spot(kind.place) for kind in kinds}
+        for kind, spot in spots.items():
+            await spot.slash(lab.alice, "session set", model=kind.model)
+            await spot.ask(lab.bob, QUESTION)
+        for kind, spot in spots.items():
+            await spot.says(kind.shows)
+        for kind, spot in spots.items():
+            if kind.has_tools:
+                told = await spot.says(lambda text: "⏰" in text, within=30)
+                assert told["content"] == f"<@{lab.bob.id}> ⏰ {kind.reminder}"
+                sent = [one for one in spot.requests if "⏰" in str(one.body)]
+                assert sent[-1].body["allowed_mentions"] == {"parse": [], "users": [lab.bob.id]}, (
+                    "it calls its asker alone"
+                )
+        first = next(iter(spots.values()))
+        await first.ask(lab.bob, "Wait.")
+        await first.says("*using `lab__wait` …*")
+        await first.slash(lab.bob, "stop")
+        await first.ask(lab.bob, "Does anybody wait?")
+        await first.says("0")
+        assert "*using `lab__wait` …*" not in first.posts
+        children = psutil.Process(bot.pid).children(recursive=True)
+        assert [child for child in children if "sdk.py" in " ".join(child.cmdline())]
+        assert await bot.stop() == 0
+    assert not [child for child in children if child.is_running()]
+    assert WORD not in bot.output
+    assert "Traceback" not in bot.output
 
 
-async def test_two_tools_of_a_program_answer_a_question_on_discord(tmp_path: Path, migrated_database: Path) -> None:
-    async with discord_lab(tmp_path / "lab", migrated_database) as lab:
-        lab.model.script = both_at_once
-        program = {"COMMAND": sys.executable, "ARGS": json.dumps([str(HERE / "sdk.py"), "stdio"]), "ENV__WORD": WORD}
-        settings = {f"MCP__LAB__{name}": value for name, value in program.items()}
-        broken = {"MCP__GONE__COMMAND": "/no/such/program", "TOOL_GROUPS": "*", "LOG_LEVEL": "debug"}
-        spot = lab.spot("general")
-        async with lab.running(**settings, **broken) as bot:
-            await bot.logs("mcp.failed")
-            await bot.logs("mcp.connected")
-            await spot.ask(lab.bob, "Who was there?")
-            await spot.says("Ada was there and Bo was there.")
-            children = psutil.Process(bot.pid).children(recursive=True)
-            assert [child for child in children if "sdk.py" in " ".join(child.cmdline())]
-            assert await bot.stop() == 0
-        assert not [child for child in children if child.is_running()]
-        assert WORD not in bot.output
-        assert "Traceback" not in bot.output
-
-
-async def test_two_tools_of_an_address_answer_a_question_on_telegram(tmp_path: Path, migrated_database: Path) -> None:
-    async with telegram_lab(tmp_path, migrated_database) as lab, over_http(WORD=WORD) as served:
-        lab.model.script = both_at_once
+async def test_two_tools_at_once_and_a_reminder_through_every_kind_of_model_server_on_telegram(
+    tmp_path: Path, migrated_database: Path
+) -> None:
+    async with (
+        telegram_lab(tmp_path, migrated_database) as lab,
+        over_http(WORD=WORD) as served,
+        every_kind(ZONE) as kinds,
+    ):
         address = {"URL": f"http://127.0.0.1:{served.port}/mcp", "HEADERS__X_WORD": WORD, "GROUP": "friends"}
-        settings = {f"MCP__LAB__{name}": value for name, value in address.items()}
-        given = {**lab.settings, **settings, "TOOL_GROUPS": "friends", "LOG_LEVEL": "debug", "BURST_MS": "0"}
-        async with running_bot(lab.folder, given) as bot:
+        tools = {f"MCP__LAB__{name}": value for name, value in address.items()}
+        given = {**lab.settings, **tools, **kinds.settings, "TOOL_GROUPS": "friends", "BURST_MS": "0"}
+        bob = lab.telegram.user("Bob")
+        groups = {kind: lab.group(kind.place, bob) for kind in kinds}
+        async with running_bot(lab.folder, {**given, "LOG_LEVEL": "debug"}) as bot:
             await bot.logs("mcp.connected")
             await bot.until(lab.polled())
-            _, bob, group = lab.people()
-            lab.telegram.say(bob, group, "@FamiliarBot Who was there?")
-            await lab.telegram.wait_for_text(group, "Ada was there and Bo was there.", timeout_s=20)
+            for kind, group in groups.items():
+                lab.telegram.say(bob, group, f"/session set -m {kind.model}")
+                lab.telegram.say(bob, group, f"@FamiliarBot {QUESTION}")
+            for kind, group in groups.items():
+                await lab.telegram.wait_for(partial(_has, lab.telegram, group, kind.shows), timeout_s=20)
+            for kind, group in groups.items():
+                if kind.has_tools:
+                    await lab.telegram.wait_for_text(group, f"Bob ⏰ {kind.reminder}", timeout_s=30)
+                    mention = lab.telegram.bot_messages(group)[-1]["entities"][0]
+                    assert (mention["type"], mention["offset"], mention["length"]) == ("text_mention", 0, 3)
             assert await bot.stop() == 0
-        assert WORD not in bot.output
+    assert WORD not in bot.output
+    assert "Traceback" not in bot.output
+
+
+def _has(telegram: TelegramEmulator, group: Chat, shows: Callable[[str], bool]) -> bool:
+    return any(map(shows, telegram.bot_texts(group)))
 
 
 async def test_the_doctor_connects_each_server_of_tools(tmp_path: Path) -> None:

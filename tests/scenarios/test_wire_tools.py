@@ -1,4 +1,4 @@
-"""Tools on both wires: what a slow one does is read, a dangerous one waits for a button, a reminder calls its asker."""
+"""Tools on both wires: what a slow one does is read, and a dangerous one waits for a button."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ TOOLS = (
 CALLS = {
     "burn": Call(name="burn"),
     "dig": Call(name="dig"),
-    "remind": Call(name="remind_me", arguments='{"text": "the cake", "when": "1 second"}'),
 }
 
 
@@ -77,9 +76,7 @@ async def on_telegram(tmp_path: Path, migrated_database: Path) -> AsyncIterator[
         yield lab
 
 
-async def test_X04_on_discord_tools_are_told_asked_for_and_a_reminder_calls_its_asker_alone(
-    on_discord: DiscordLab,
-) -> None:
+async def test_X04_on_discord_slow_tools_are_told_and_dangerous_ones_asked_for(on_discord: DiscordLab) -> None:
     lab, spot = on_discord, on_discord.spot("general")
     async with lab.running(**extended(lab.folder)) as bot:
         await spot.ask(lab.bob, "dig")
@@ -94,19 +91,11 @@ async def test_X04_on_discord_tools_are_told_asked_for_and_a_reminder_calls_its_
         await spot.click(lab.bob, question, "Allow")
         await spot.says("It is so: burnt for Bob")
         await spot.says(lambda text: text.startswith("Bob has allowed `burn`"))
-
-        await spot.ask(lab.alice, "remind me")
-        told = await spot.says(lambda text: text.endswith("⏰ the cake"), within=30)
-        assert told["content"] == f"<@{lab.alice.id}> ⏰ the cake"
-        sent = [one for one in spot.requests if "⏰ the cake" in str(one.body)]
-        assert sent[-1].body["allowed_mentions"] == {"parse": [], "users": [lab.alice.id]}
         assert await bot.stop() == 0
     assert "Traceback" not in bot.output
 
 
-async def test_X04_on_telegram_tools_are_told_asked_for_and_a_reminder_calls_its_asker_alone(
-    on_telegram: TelegramLab,
-) -> None:
+async def test_X04_on_telegram_slow_tools_are_told_and_dangerous_ones_asked_for(on_telegram: TelegramLab) -> None:
     lab, telegram = on_telegram, on_telegram.telegram
     alice, bob, group = lab.people()
     async with running_bot(lab.folder, {**lab.settings, **extended(lab.folder)}) as bot:
@@ -125,13 +114,5 @@ async def test_X04_on_telegram_tools_are_told_asked_for_and_a_reminder_calls_its
         assert any("May this be done?" in text for text in telegram.bot_texts(group)), "the question stays open"
         telegram.press(alice, question, "Allow")
         await telegram.wait_for_text(group, "It is so: burnt for Alice")
-
-        telegram.say(bob, group, "@FamiliarBot remind me")
-        reminder = await telegram.wait_for(
-            lambda: next((one for one in telegram.bot_messages(group) if "⏰" in one["text"]), None), timeout_s=30
-        )
-        assert reminder["text"] == "Bob ⏰ the cake"
-        mention = reminder["entities"][0]
-        assert (mention["type"], mention["offset"], mention["length"]) == ("text_mention", 0, 3)
         assert await bot.stop() == 0
     assert "Traceback" not in bot.output

@@ -31,6 +31,7 @@ from bot.progress import Progress
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.meter import Meter
 from bot.prompt.tokens import ModelTokens
+from bot.quota import Admission, OverBudget, Ruling
 from bot.running_rounds import RunningRounds
 from bot.screening import Screen, TurnRefused
 from bot.senses import Senses
@@ -105,6 +106,9 @@ class TurnRunner:
         except TurnRefused as refused:
             log.info("turn.refused", session=turn.session.channel.session_key)
             await self._refuse(progress, stream, refused.reason)
+        except OverBudget as error:
+            log.info("turn.over_budget", session=turn.session.channel.session_key, model=error.model)
+            await self._hold_back(progress, stream, error.ruling)
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
             await self._fail(progress, stream, error.kind)
@@ -268,6 +272,23 @@ class TurnRunner:
         progress.answer.text, progress.answer.exchanges = "", []
         await self._close(progress, stream, reason)
 
+    async def _hold_back(self, progress: Progress, stream: ReplyStream, ruling: Ruling) -> None:
+        """A limit has no room for the answer. Whoever was told of that already reads no more of it (X10)."""
+        progress.answer.fail(OverBudget.kind)
+        if ruling.admission is Admission.NOTICE:
+            await self._close(progress, stream, self._text(ruling.notice, progress.turn, **ruling.facts))
+            return
+        if not progress.said:
+            progress.kind = MessageKind.NOTICE
+        await self._settle(progress, await self._cut_off(progress, stream), cut=True)
+
+    async def _cut_off(self, progress: Progress, stream: ReplyStream) -> tuple[SentPart, ...]:
+        """End without a word of why: what was shown of an answer stays; what a tool was doing goes."""
+        if progress.control.has_shown:
+            return await stream.finish(Outbound(text=stopped(progress.said) if progress.said else ""))
+        await stream.discard()
+        return ()
+
     async def _close(self, progress: Progress, stream: ReplyStream, told: str) -> None:
         """Answer by a notice, which no prompt reads."""
         if not (progress.is_begun and progress.said):
@@ -280,12 +301,10 @@ class TurnRunner:
         await self._settle(progress, parts, cut=True)
 
     async def _end_interrupted(self, progress: Progress, stream: ReplyStream, why: Interruption) -> None:
+        parts = await self._cut_off(progress, stream)
         if progress.control.has_shown and progress.said:
-            parts = await stream.finish(Outbound(text=stopped(progress.said)))
             await self._settle(progress, parts, cut=True)
             return
-        # What a tool does may have been shown, which goes then.
-        await (stream.finish(Outbound(text="")) if progress.control.has_shown else stream.discard())
         # After these nobody waits for this burst any more; it must not be answered after a restart.
         is_closed = why in (Interruption.STOP, Interruption.RESET)
         closed = new_reply(progress.turn, MessageKind.NOTICE) if is_closed else None
@@ -306,9 +325,9 @@ class TurnRunner:
         if text:
             await self.hooks.after_turn(progress.turn, Answered(text=text, is_cut=cut, parts=parts))
 
-    def _text(self, message_id: str, turn: Turn) -> str:
+    def _text(self, message_id: str, turn: Turn, **facts: str | int) -> str:
         language = turn.settings.values.language
-        return self.catalogue.text(message_id, turn.asker.locale if language == "auto" else language)
+        return self.catalogue.text(message_id, turn.asker.locale if language == "auto" else language, **facts)
 
 
 def _smaller_budget(progress: Progress, error: ContextTooLong) -> int:

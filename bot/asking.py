@@ -29,14 +29,14 @@ def make_ask_form(desk: Desk, now: Callable[[], datetime]) -> AskForm:
         if line is None or line.command.form is None or not desk.policy.admits(inbound.author, inbound.channel):
             return None
         session, settings = await desk.db.read(look_up, inbound.channel)
-        if session is None or session.conversation_id is None:
-            return None
+        if session is None:  # nobody has spoken there, and a form is no reason to note that somebody did
+            session = SessionRow(id=0, channel=inbound.channel, conversation_id=None)
         await desk.imported.refresh()
         try:
             call = Call(
                 inbound=inbound,
                 session=session,
-                conversation_id=session.conversation_id,
+                conversation_id=session.conversation_id or 0,
                 persona_id=persona_id_for(desk.library.at(inbound.channel.place_key), settings.values.persona),
                 message_id=0,
                 settings=settings,

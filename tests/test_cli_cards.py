@@ -16,6 +16,7 @@ from tests.test_cli import familiar
 MIRA = {
     "name": "Mira",
     "description": "Mira keeps a lighthouse.",
+    "character_book": {"entries": [{"keys": ["/(/"], "content": "It is late.", "name": "Late"}]},
     "extensions": {"familiar": {"model": "lab/other", "tool_groups": ["web"]}},
 }
 
@@ -32,6 +33,7 @@ def test_a_card_is_imported_listed_shown_and_exported_again(tmp_path: Path, card
     done = familiar(tmp_path, "familiar persona import mira.png --yes --place discord:12")
     assert (done.returncode, done.stderr) == (0, "")
     assert "asks for a model or tools: lab/other, web; not granted without --accept" in done.stdout
+    assert "Late: “/(/” can be no key" in done.stdout
     assert "Mira is imported as p_" in done.stdout
     listed = familiar(tmp_path, "familiar persona list").stdout
     assert "discord:12" in next(line for line in listed.splitlines() if "Mira" in line)

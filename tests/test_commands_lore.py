@@ -53,6 +53,11 @@ async def test_a_constant_entry_without_keys_in_quotes_is_all_text(make_app: Mak
     await chat.say("hello")
     assert any("The sky is green" in message.text for message in chat.model.requests[-1].messages)
     assert "Keys: sea, tide\n\nIt is high" in await chat.ask('/lore add -c "sea, tide" It is high')
+    for line in ('-c "Cats are blue"', '"Cats are blue" --constant', "--constant Cats"):
+        told = await chat.ask(f"/lore add {line}")
+        assert told.endswith(("always there\n\nCats are blue", "always there\n\nCats"))
+        assert "Keys" not in told
+    assert "text" in await chat.ask('/lore add "sea, tide"')
 
 
 @pytest.mark.parametrize(

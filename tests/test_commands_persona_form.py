@@ -9,11 +9,12 @@ import pytest
 from bot.chat import ChannelRef, CommandCall, Form, Inbound, InboundKind
 from bot.chat.forms import MAX_FIELDS
 from bot.interviews import LIFE, Interview, Interviews
+from bot.store.sessions import find_session
 from bot.testing import NOW, FakeAdapter, make_author, make_inbound
 from bot.testing.made import make_channel
 from tests.conftest import MakeApp
 from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
-from tests.test_commands_personas import answered, bring, plain
+from tests.test_commands_personas import answered, bring, plain, upload
 
 
 def opening(text: str, channel: ChannelRef = DM, author: object = ALICE) -> Inbound:
@@ -121,6 +122,14 @@ async def test_no_form_is_opened_where_the_command_would_be_refused_or_names_a_f
         assert await ask_form(refused) is None
     by_menu = CommandCall(path=("persona", "edit"), options={"persona": "mira"})
     assert await ask_form(replace(opening("", GROUP), kind=InboundKind.COMMAND, command=by_menu))
+
+
+async def test_a_form_is_opened_where_nobody_has_spoken_yet(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, access={"admins": ["fake:alice"]})
+    await chat.ask("/persona import -y -e", attachments=upload(plain("Mira")))
+    elsewhere = make_channel("elsewhere")
+    assert await form_of(chat, "persona edit -p mira", channel=elsewhere)
+    assert await chat.app.core.db.read(find_session, elsewhere) is None
 
 
 async def test_rights_are_asked_again_when_a_form_comes_back(make_app: MakeApp) -> None:

@@ -243,6 +243,16 @@ def test_P14_the_default_icon_of_a_picture_is_the_picture_and_moves_into_an_arch
     assert (again.card, again.picture) == (found.card, found.picture)
 
 
+@pytest.mark.parametrize("portrait", [picture("JPEG", side=3), PLAIN_PNG], ids=["jpeg", "png"])
+def test_the_picture_that_an_archive_hides_behind_is_the_personas_unless_it_has_one(portrait: bytes) -> None:
+    assert read_file(portrait + charx()).picture == portrait
+    found = read_file(portrait + charx(v3(assets=[asset("icon", f"embeded://{JOY}")]), **{JOY: OTHER_PNG}))
+    assert (found.picture, found.assets) == (OTHER_PNG, ())
+    assert read_file(portrait + charx(**{ICON: OTHER_PNG})).picture == OTHER_PNG
+    assert read_file(b"MZ" + portrait + charx()).picture is None
+    assert read_file(portrait[:12] + charx()).picture is None
+
+
 def test_a_picture_that_two_names_share_is_not_lost_for_either() -> None:
     data = v3(assets=[asset("icon", "embeded://a.png"), asset("emotion", "embeded://a.png", "neutral")])
     found = read_file(charx(data, **{"a.png": OTHER_PNG}))

@@ -183,6 +183,10 @@ async def test_only_a_persona_with_a_schema_has_the_tool(make_app: MakeApp) -> N
     await chat.say("hello")
     assert NAME not in [tool.name for tool in chat.model.requests[-1].tools]
     assert "set_state" not in str(chat.model.requests[-1].messages)
+    assert NAME not in await chat.ask("/tools")
+    await chat.ask(f"/cast add {await bring(chat, MOODY)}")
+    assert NAME not in await chat.ask("/tools")
+    assert NAME in await chat.ask("/tools -o mira")
 
 
 async def test_the_state_outlives_a_restart_and_a_reset_begins_anew(make_app: MakeApp) -> None:

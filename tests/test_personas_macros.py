@@ -124,6 +124,7 @@ def test_chance_in_a_prefix_depends_on_the_text_alone() -> None:
 
 def test_what_a_text_tells_of_time_is_known_beforehand() -> None:
     assert passing_macros("{{Time}} {{ date }} {{time}} {{user}} <user> {{isotime:x}} {time}") == ("time", "date")
+    assert passing_macros("a {{// {{time}} }} b {{comment: {{date}}{{time}}}} {{weekday}}") == ("weekday",)
 
 
 @pytest.mark.parametrize(

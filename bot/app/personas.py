@@ -47,7 +47,8 @@ def _named(settings: Settings) -> Iterator[tuple[str, str]]:
 def _namesakes(settings: Settings, library: PersonaLibrary) -> Iterator[str]:
     casts = {"CAST": PlaceSettings(persona=settings.persona, cast=settings.cast)}
     for platform, values in settings.profiles.items():
-        if own := {name: values[name] for name in ("persona", "cast") if name in values}:
+        own: dict[str, Any] = {name: values[name] for name in ("persona", "cast") if name in values}
+        if own:
             casts[f"PROFILES__{platform.upper()}__CAST"] = casts["CAST"].model_copy(update=own)
     for setting, place in casts.items():
         for persona in read_cast(library, place, persona_id_for(library, place.persona)).namesakes:

@@ -104,7 +104,9 @@ def _read(path: Path) -> bytes:
 
 def _describe(path: Path, read: CardFile, proposals: Proposals, *, accept: bool) -> None:
     _say(f"{path}: {read.card.spoken_name} ({read.container.upper()})")
-    for told in read.warnings:
+    from bot.personas.lorebook.checking import useless_keys  # the engine, only where a card is brought
+
+    for told in (*read.warnings, *useless_keys(read.card.character_book)):
         _say(f"  {told}")
     if proposals:
         wishes = ", ".join(filter(None, (proposals.model, *proposals.tool_groups)))

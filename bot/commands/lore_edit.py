@@ -22,15 +22,17 @@ ON, OFF = "on", "off"
 
 async def add(call: Call, desk: Desk) -> Outbound:
     """`/lore add KEYS TEXT [--for place|me] [--constant]`: an entry that joins in when one of its keys is mentioned. A
-    constant one needs none: without keys in quotes, all that is typed is its text.
+    constant one needs none: what is typed alone is its text, and all that is typed without keys in quotes.
     """
     from bot.personas.lorebook import LoreEntry  # the engine, only where there is a book
 
     book = await own_book(call, desk)
-    keys, text = call.options["keys"], call.options["text"]
+    keys, text = call.options["keys"], call.options.get(NEW_TEXT.name, "")
     is_constant = CONSTANT.name in call.options
-    if is_constant and not are_set_apart(call) and not opens_quote(keys):
-        entry = LoreEntry(id=0, keys=(), content=f"{keys} {text}", constant=True)
+    if not text and not is_constant:
+        raise UserError("command-option-missing", option=NEW_TEXT.name, command="lore add")
+    if is_constant and not (text and are_set_apart(call)) and not opens_quote(keys):
+        entry = LoreEntry(id=0, keys=(), content=f"{keys} {text}".rstrip(), constant=True)
     else:
         entry = LoreEntry(id=0, keys=read_keys(keys), content=text, constant=is_constant)
     number = await desk.db.run(_add, book, entry)
@@ -120,7 +122,7 @@ def _changed(message_id: str, book: Owned, entry: LoreEntry, call: Call, desk: D
 
 
 KEYS = OptionSpec(name="keys", required=True)
-NEW_TEXT = OptionSpec(name="text", required=True, rest=True)
+NEW_TEXT = OptionSpec(name="text", rest=True)
 CONSTANT = OptionSpec(name="constant", kind=OptionKind.SWITCH, flag="-c")
 NUMBER = OptionSpec(name="number", kind=OptionKind.INTEGER, required=True)
 SWITCH = (ON, OFF)

@@ -8,6 +8,7 @@ from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, reach_of, source_of
 from bot.commands.command import Call, Command, Desk
+from bot.commands.members import OF
 from bot.commands.servers import away_line
 from bot.commands.tool_rights import find_group, groups_at
 from bot.errors import UserError
@@ -15,14 +16,15 @@ from bot.llm.quirks import Quirk
 from bot.opening import model_in_force
 from bot.tools import Tool
 from bot.tools.tool import ALL_GROUPS
+from bot.turn import Asker
 
 NONE = "–"
 """In place of the tools of a group that has none."""
 
 
 async def list_tools(call: Call, desk: Desk) -> Outbound:
-    """`/tools`: what is on here, what could be, and where that was decided."""
-    tools = desk.toolbox.tools()
+    """`/tools [-o persona]`: what is on here, what could be, and where that was decided."""
+    tools = await _tools_here(call, desk)
     source = desk.text(f"source-{call.settings.source('tool_groups').value}", call.locale)
     on = call.settings.values.tool_groups
     lines = [desk.text("tools-always", call.locale, names=_names(tool for tool in tools if tool.group is None))]
@@ -51,6 +53,13 @@ def _away(group: str, call: Call, desk: Desk) -> Iterator[str]:
     """What is wrong with the servers that bring a group."""
     down = (server for server in desk.servers() if server.group == group and not server.is_connected)
     return (away_line(server, call, desk) for server in down)
+
+
+async def _tools_here(call: Call, desk: Desk) -> list[Tool]:
+    """Those that are there for the persona that speaks here, on or not."""
+    author = call.inbound.author
+    turn = await desk.gauge.opener.preview(call.session.id, Asker(key=author.key, name=author.name), call.persona_id)
+    return [tool for tool in desk.toolbox.tools() if turn is None or tool.shaped(turn) is not None]
 
 
 def _names(tools: Iterable[Tool]) -> str:
@@ -126,7 +135,7 @@ GROUP = OptionSpec(name="group", completes=True)
 TOKEN = OptionSpec(name="question")
 
 TOOL_COMMANDS = (
-    Command(spec=CommandSpec(path=("tools", "list"), ephemeral=True), run=list_tools),
+    Command(spec=CommandSpec(path=("tools", "list"), options=(OF,), ephemeral=True), run=list_tools),
     Command(
         spec=CommandSpec(path=("tools", "on"), options=(GROUP, FOR), manages=True, example="tools on web"),
         run=switch_on,

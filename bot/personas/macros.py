@@ -121,8 +121,11 @@ def expand(
 
 
 def passing_macros(text: str) -> tuple[str, ...]:
-    """The macros of a text that a PREFIX only names, in lower case, each once: a prompt can tell them in its tail."""
-    return tuple(dict.fromkeys(name.lower() for name in _PASSING.findall(text)))
+    """The macros of a text that a PREFIX only names, in lower case, each once: a prompt can tell them in its tail.
+    What a remark holds is none.
+    """
+    names = ((found[2] or "").strip().lower() for found in _MACRO.finditer(text))
+    return tuple(dict.fromkeys(name for name in names if name in PASSING))
 
 
 def name_of_passing(macro: str, *, language: str = "en") -> str:
@@ -230,8 +233,6 @@ PASSING: Mapping[str, tuple[str, str]] = {
     "idle_duration": ("the time since the last message", "距上一条消息的时间"),
     "lastmessage": ("the last message", "上一条消息"),
 }
-
-_PASSING = re.compile(rf"\{{\{{\s*+({'|'.join(PASSING)})\s*+\}}\}}", re.IGNORECASE)
 
 MACROS: Mapping[str, Macro] = {
     "char": _plain(lambda values: values.char),

@@ -5,6 +5,7 @@ history tells what passes and whom it is for.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from random import Random
 from zoneinfo import ZoneInfo
 
@@ -53,7 +54,8 @@ def expand_lore(text: str, where: Where, turn: Turn) -> str:
 def write_passing(turn: Turn) -> str | None:
     """A note on what the system message only names, because it passes: the time, the date, and so on."""
     card = turn.persona.card if turn.persona else None
-    used = dict.fromkeys(passing_macros("\n".join(getattr(card, field) for field in PREFIX_FIELDS)) if card else ())
+    texts = (getattr(card, field) for field in PREFIX_FIELDS) if card else ()
+    used = dict.fromkeys(chain.from_iterable(map(passing_macros, texts)))
     used |= dict.fromkeys(name for entry in turn.lore.entries for name in entry.passing)
     macros = {name_of_passing(name, language=language_of(turn)): name for name in used if name != "lastmessage"}
     told = (f"{words}: {expand_tail(f'{{{{{name}}}}}', turn)}" for words, name in macros.items())

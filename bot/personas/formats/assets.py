@@ -15,7 +15,7 @@ from typing import Any
 from bot.personas.card import CardError, CardWarning, PersonaCard
 from bot.personas.formats.paths import SCHEME, path_in
 from bot.personas.formats.pictures import demand_a_bearable_picture
-from bot.personas.formats.unpacked import Unpacked
+from bot.personas.formats.unpacked import Container, Unpacked
 
 THE_PICTURE = "ccdefault:"
 MAIN_ICON = {"type": "icon", "uri": THE_PICTURE, "name": "main", "ext": "png"}
@@ -80,7 +80,7 @@ def _picture(
     path = path_in(uri)
     if path not in unpacked.files:
         usual = (path for path in unpacked.files if _USUAL_ICON.fullmatch(path))
-        path = next(usual, None) if unpacked.picture is None else None
+        path = next(usual, None) if unpacked.container is Container.CHARX else None
     inline = data_in(uri)
     found = inline or unpacked.files.get(path or "")
     try:

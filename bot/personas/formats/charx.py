@@ -11,11 +11,13 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
 from bot.personas.card import CardError, CardWarning
 from bot.personas.formats import json, png
 from bot.personas.formats.paths import is_safe_path
+from bot.personas.formats.pictures import demand_a_bearable_picture
 from bot.personas.formats.portrait import read_portrait
 from bot.personas.formats.unpacked import Container, Unpacked
 
@@ -49,12 +51,21 @@ def read_charx(data: bytes) -> Unpacked:
         raise _too_many()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            return _read(archive)
+            return _read(archive, _picture_before(data, archive))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, struct.error) as error:
         raise CardError(f"The archive is damaged: {error}.", "Export the card again.") from error
 
 
-def _read(archive: zipfile.ZipFile) -> Unpacked:
+def _picture_before(data: bytes, archive: zipfile.ZipFile) -> bytes | None:
+    """The picture that the archive hides behind, if it can be used."""
+    before = data[: min((entry.header_offset for entry in archive.infolist()), default=0)]
+    with suppress(CardError):
+        demand_a_bearable_picture(before)
+        return before
+    return None
+
+
+def _read(archive: zipfile.ZipFile, picture: bytes | None) -> Unpacked:
     entries = [entry for entry in archive.infolist() if not entry.is_dir()]
     _demand_bearable(entries)
     warnings: list[CardWarning] = []
@@ -65,7 +76,7 @@ def _read(archive: zipfile.ZipFile) -> Unpacked:
     if card_path != CARD_PATH:
         warnings.append(CardWarning(field=card_path, message=f"should be called {CARD_PATH}; read all the same."))
     mapping = json.read_json(files.pop(card_path))
-    return Unpacked(container=Container.CHARX, mapping=mapping, files=files, warnings=tuple(warnings))
+    return Unpacked(container=Container.CHARX, mapping=mapping, picture=picture, files=files, warnings=tuple(warnings))
 
 
 def _demand_bearable(entries: Iterable[zipfile.ZipInfo]) -> None:

@@ -29,7 +29,7 @@ class Unpacked:
     container: Container
     mapping: Mapping[Any, Any]
     picture: bytes | None = None
-    """The container itself where it is a picture."""
+    """The container itself where it is a picture, or the one that an archive stands behind."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files that came along, by a path that is safe to use."""
     warnings: tuple[CardWarning, ...] = ()

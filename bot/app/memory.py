@@ -70,6 +70,7 @@ def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:
 def _may_spend(core: Core, purse: Purse, summariser: Summariser) -> Callable[[Subject], Awaitable[bool]]:
     async def may_spend(subject: Subject) -> bool:
         bill = Bill(place_key=subject.session.channel.place_key)
-        return await core.db.read(purse.may_spend, bill, summariser.model_for(subject))
+        frame = summariser.frame(subject)
+        return await core.db.read(purse.may_spend, bill, frame.model, tokens=frame.max_output_tokens)
 
     return may_spend

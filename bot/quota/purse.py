@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 
 from bot.llm.model import Bill, Completion, Handover, ModelError, ModelEvent, ModelRequest, TextDelta
@@ -102,11 +102,13 @@ class Purse:
                 return Ruling(Admission.ADMITTED, f"quota-soft-{limit.whose}", facts)
         return ADMITTED
 
-    def may_spend(self, tx: Tx, bill: Bill, model: str) -> bool:
-        """Whether no limit is used up; nobody is told."""
-        moment = self._moment()
+    def may_spend(self, tx: Tx, bill: Bill, model: str, *, tokens: int) -> bool:
+        """Whether every limit has room for so much to be written; nobody is told."""
+        moment, tariff = self._moment(), self._tariff_of(model) or FREE
+        cost = tariff.cost_of(input_tokens=0, output_tokens=tokens)
         return all(
-            unit and budgets.spent(tx, _counter(limit, unit, bill, moment)) < limit.most
+            unit
+            and _taken(tx, _counter(limit, unit, bill, moment)) + (cost if limit.is_money else tokens) <= limit.most
             for limit, unit in self._binding(bill, model)
         )
 
@@ -155,6 +157,8 @@ class Purse:
         moment, tariff = self._moment(), self._tariff_of(model) or FREE
         cost = tariff.cost_of(input_tokens=asked, output_tokens=most)
         budgets.drop_expired(tx, moment)
+        if bill.is_exempt:
+            self._open_all(tx, replace(bill, is_exempt=False), model, moment)
         for limit, unit in self._binding(bill, model):
             counter = _counter(limit, unit, bill, moment)
             wanted = cost if limit.is_money else asked + most
@@ -170,6 +174,12 @@ class Purse:
         )
         number = budgets.reserve(tx, reservation)
         return Spending(bill=bill, model=model, moment=moment, reservation=number, input_tokens=asked)
+
+    def _open_all(self, tx: Tx, bill: Bill, model: str, moment: datetime) -> None:
+        """Begin to count before somebody spends whose calls do not count: the ledger would not tell them apart."""
+        for limit, unit in self._binding(bill, model):
+            if unit:
+                budgets.open_counter(tx, _counter(limit, unit, bill, moment))
 
     def _settle(self, tx: Tx, spending: Spending) -> None:
         if spending.is_open:
@@ -206,6 +216,10 @@ class Purse:
 
     def _size(self, request: ModelRequest) -> int:
         return sum(self._count(message.text) for message in request.messages)
+
+
+def _taken(tx: Tx, counter: Counter) -> int:
+    return budgets.spent(tx, counter) + budgets.held(tx, counter)
 
 
 def _binds(limit: Limit, bill: Bill) -> bool:

@@ -1,0 +1,283 @@
+"""Limits by day and month: what is spent is counted, what is used up costs no call, and nobody overspends."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import func, select
+
+from bot.chat import Author
+from bot.llm.model import ModelRequest, ModelUnreachable, ToolCall, Usage
+from bot.store.ledger_tables import budgets, reservations
+from bot.store.memory_tables import compactions
+from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
+from tests.conftest import MakeApp
+from tests.folding import GIST, SMALL
+from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
+
+RESERVE = 100
+"""Tokens kept for an answer."""
+USED = Usage(input_tokens=900, output_tokens=100)
+LAB = {"base_url": "http://127.0.0.1:9/v1"}
+
+
+def quota(**limits: Any) -> dict[str, Any]:
+    """Settings with limits and none per minute."""
+    return {"messages_per_minute": 0, **limits}
+
+
+async def open_limited(make_app: MakeApp, model: ScriptedModel | None = None, **settings: Any) -> Chat:
+    """A chat whose every answer costs a thousand tokens, unless the model is another."""
+    model = model or ScriptedModel([Reply(text="ok", usage=USED)])
+    settings = {"persona": "none", "max_output_tokens": RESERVE, "tools": (), **settings}
+    return await open_chat(make_app, model=model, **settings)
+
+
+async def settle(chat: Chat) -> None:
+    """Wait until all calls are counted: writes go in order."""
+    await chat.settled()
+    while any(task.get_name() == "count a call" for task in asyncio.all_tasks()):
+        await asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == "count a call"])
+
+
+async def ask(chat: Chat, count: int, *, author: Author = ALICE, **more: Any) -> list[list[str]]:
+    """Ask so often, one after the other."""
+    told = []
+    for number in range(count):
+        told.append(await chat.say(f"question {number}", author=author, **more))
+        await settle(chat)
+    return told
+
+
+async def spent(chat: Chat) -> dict[tuple[str, str, str], int]:
+    """What is counted, by scope, period and unit."""
+    rows = await chat.app.core.db.read(lambda tx: tx.execute(select(budgets)).all())
+    return {(row.scope, row.period, row.unit): row.spent for row in rows}
+
+
+UNTIL = {"day": "2026-11-02 00:00 UTC", "month": "2026-12-01 00:00 UTC"}
+
+
+@pytest.mark.parametrize("whose", ["person", "place", "total"])
+@pytest.mark.parametrize("period", ["day", "month"])
+async def test_X10_what_is_used_up_costs_no_call_and_is_told_once(make_app: MakeApp, whose: str, period: str) -> None:
+    chat = await open_limited(make_app, quota=quota(**{whose: {f"tokens_per_{period}": 3_000}}))
+    told = await ask(chat, 6)
+    assert len(chat.model.requests) == 3
+    assert (told[:3], told[4:]) == ([["ok"]] * 3, [[], []]), "one notice in all"
+    assert UNTIL[period] in told[3][0]
+
+
+async def test_X10_a_persons_limit_is_their_own_and_a_places_is_shared(make_app: MakeApp) -> None:
+    limits = quota(person={"tokens_per_day": 2_000}, place={"tokens_per_day": 5_000})
+    chat = await open_limited(make_app, quota=limits)
+    mine = await ask(chat, 3, channel=GROUP)
+    assert [len(chat.model.requests), "you may use" in mine[2][0]] == [2, True]
+    for author in (BOB, make_author("Carol")):
+        theirs = await ask(chat, 2, author=author, channel=GROUP)
+    assert len(chat.model.requests) == 5, "the place has no more"
+    assert "used here" in theirs[1][0]
+    assert await ask(chat, 1, author=make_author("Dave"), channel=GROUP) == [[]], "a place hears it once"
+    assert await ask(chat, 1, author=make_author("Dave")) == [["ok"]], "another place has its own"
+
+
+async def test_the_whole_bots_limit_stops_all_spending_and_each_place_hears_so_once(make_app: MakeApp) -> None:
+    limits = quota(total={"tokens_per_day": 1_000}, exempt_users=["fake:alice"])
+    chat = await open_limited(make_app, quota=limits)
+    await ask(chat, 1)
+    told = [await ask(chat, 2, author=author, channel=channel) for author, channel in ((BOB, GROUP), (ALICE, DM))]
+    assert len(chat.model.requests) == 1, "nobody is exempt from it"
+    assert all("all that I may spend until 2026-11-02" in first[0] and second == [] for first, second in told)
+
+
+@pytest.mark.parametrize("exempt", [{"exempt_users": ["fake:alice"]}, {"exempt_roles": ["fake:7"]}])
+async def test_those_who_are_exempt_have_no_limits_but_the_whole_bots(
+    make_app: MakeApp, exempt: dict[str, list[str]]
+) -> None:
+    tight = {"tokens_per_day": 1_000}
+    chat = await open_limited(make_app, quota=quota(person=tight, place=tight, place_messages_per_minute=1, **exempt))
+    await ask(chat, 4, author=replace(ALICE, roles=("7",)), channel=GROUP)
+    assert len(chat.model.requests) == 4
+    await ask(chat, 3, author=BOB, channel=GROUP)
+    assert len(chat.model.requests) == 5, "Bob's own limit is whole: what she spent counted against nobody's"
+
+
+async def test_whoever_comes_near_a_limit_is_told_once_and_answered_all_the_same(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app, quota=quota(person={"tokens_per_day": 5_000}, warn_at=0.6))
+    told = await ask(chat, 5)
+    assert [len(one) for one in told] == [1, 1, 1, 2, 1]
+    assert told[3][0].startswith("You have used 60 % of what you may use until 2026-11-02")
+    assert told[3][1] == "ok"
+
+
+async def test_a_new_day_begins_by_the_time_zone_of_the_settings(make_app: MakeApp, database_url: str) -> None:
+    limits = quota(person={"tokens_per_day": 1_000})
+    chat = await open_limited(make_app, timezone="Asia/Tokyo", quota=limits)
+    told = await ask(chat, 2)
+    assert "2026-11-02 00:00 Asia/Tokyo" in told[1][0]
+    assert await spent(chat) == {("person", "2026-11-01", "tokens"): 1_000}
+
+
+async def test_a_limit_that_is_set_today_counts_what_was_spent_before(make_app: MakeApp) -> None:
+    before = await open_limited(make_app, quota=quota())
+    await ask(before, 2)
+    assert await spent(before) == {}, "without a limit nothing is counted"
+    await before.app.close()
+    after = await open_limited(make_app, quota=quota(person={"tokens_per_month": 3_000}))
+    await ask(after, 2)
+    assert len(after.model.requests) == 1
+
+
+async def test_totals_survive_reset_and_restart(make_app: MakeApp) -> None:
+    limits = quota(person={"tokens_per_day": 2_000})
+    before = await open_limited(make_app, quota=limits)
+    await ask(before, 1)
+    await before.say("/reset")
+    await before.app.close()
+    after = await open_limited(make_app, quota=limits)
+    told = await ask(after, 3)
+    assert len(after.model.requests) == 1
+    assert (told[0], told[2]) == (["ok"], [])
+
+
+PRICED = {"test": {"base_url": "https://models.example/v1", "input_price": 1_000, "output_price": 1_000}}
+"""A thousand dollars for a million tokens: an answer costs a dollar."""
+
+
+async def test_money_is_limited_like_tokens(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app, providers=PRICED, quota=quota(place={"money_per_day": 2}))
+    told = await ask(chat, 3)
+    assert len(chat.model.requests) == 2
+    assert "2.00 USD" in told[2][0]
+    assert await spent(chat) == {("place", "2026-11-01", "USD"): 2_000_000_000}
+
+
+async def test_a_model_whose_price_nobody_knows_is_not_asked_where_money_is_limited(make_app: MakeApp) -> None:
+    unknown = {"test": {"base_url": "https://models.example/v1"}}
+    chat = await open_limited(make_app, providers=unknown, quota=quota(total={"money_per_month": 5}))
+    told = await ask(chat, 2)
+    assert chat.model.requests == []
+    assert (told[0][0].startswith("What I spend is limited in money"), told[1]) == (True, [])
+
+
+async def test_a_model_at_home_costs_nothing(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app, quota=quota(person={"money_per_day": 0.01}))
+    assert await ask(chat, 3) == [["ok"]] * 3
+
+
+async def test_a_command_for_one_more_answer_is_refused_before_anything_is_taken_back(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app, quota=quota(person={"tokens_per_day": 1_000}))
+    await ask(chat, 1)
+    for command in ("/retry", "/continue"):
+        (told,) = await chat.say(command)
+        assert told.startswith("What you may use until")
+    assert len(chat.model.requests) == 1
+    assert ("assistant", "ok") in chat.last_prompt or "ok" in (await chat.say("/history"))[0], "the answer stands"
+
+
+def honest(request: ModelRequest) -> Reply:
+    """Reads what it was sent, and writes as much as it may."""
+    assert request.bill is not None
+    read = Usage(input_tokens=request.bill.input_tokens, output_tokens=request.max_output_tokens)
+    return Reply(text="ok", usage=read)
+
+
+async def test_X10_limits_hold_with_fifty_people_writing_at_once(make_app: MakeApp) -> None:
+    most = 10_000
+    chat = await open_limited(make_app, ScriptedModel(honest), quota=quota(total={"tokens_per_day": most}))
+    people = [make_author(f"Person{number}") for number in range(50)]
+    rooms = [make_channel(f"room{number}", dm=True) for number in range(50)]
+    deliver = chat.app.pipeline.deliver
+    for _ in range(2):
+        inbounds = [make_inbound("hello", author=one, channel=room) for one, room in zip(people, rooms, strict=True)]
+        await asyncio.gather(*map(deliver, inbounds))
+    await settle(chat)
+    used = (await spent(chat))["total", "2026-11-01", "tokens"]
+    largest = max(request.bill.input_tokens + RESERVE for request in chat.model.requests if request.bill)
+    assert most - largest < used <= most, "as much as there is, and no token more"
+    told = Counter(reply.channel for reply in chat.adapter.replies if "all that I may spend" in reply.text)
+    assert set(told.values()) == {1}, "each place hears of it once"
+    assert (
+        await chat.app.core.db.read(lambda tx: tx.execute(select(func.count()).select_from(reservations)).scalar()) == 0
+    )
+
+
+async def test_each_round_of_tools_is_reserved_for_and_ends_where_the_limit_does(make_app: MakeApp) -> None:
+    call = ToolCall(id="1", name="roll_dice", arguments='{"dice": "d6"}')
+    model = ScriptedModel(lambda _request: Reply(text="", tool_calls=(call,), usage=USED))
+    chat = await open_limited(make_app, model, tools=None, quota=quota(person={"tokens_per_day": 3_000}))
+    (told,) = await chat.say("roll till you drop")
+    assert len(model.requests) == 3
+    assert told.startswith("What you may use until")
+
+
+async def test_what_is_broken_off_counts_by_what_was_sent_and_written(make_app: MakeApp) -> None:
+    model = ScriptedModel([Reply(text="It begins well and", hold=asyncio.Event())])
+    chat = await open_limited(
+        make_app, model, adapter=FakeAdapter(streams=True), quota=quota(total={"tokens_per_day": 9_000})
+    )
+    await chat.app.pipeline.deliver(make_inbound("tell me"))
+    await model.wait_for(1)
+    await chat.say("/stop")
+    await settle(chat)
+    sent = model.requests[0].bill
+    assert sent is not None
+    assert sent.input_tokens < (await spent(chat))["total", "2026-11-01", "tokens"] <= sent.input_tokens + 10
+
+
+async def test_a_call_that_failed_costs_nothing(make_app: MakeApp) -> None:
+    model = ScriptedModel([Reply(text="", error=ModelUnreachable("m", "gone"))])
+    chat = await open_limited(make_app, model, quota=quota(total={"tokens_per_day": 9_000}))
+    await ask(chat, 1)
+    assert await spent(chat) == {("total", "2026-11-01", "tokens"): 0}
+
+
+async def test_S16_what_a_crash_left_reserved_expires(make_app: MakeApp) -> None:
+    limits = quota(total={"tokens_per_day": 1_000})
+    chat = await open_limited(make_app, quota=limits)
+
+    def reserve(expires_at: datetime) -> Callable[[Any], None]:
+        held = {"place_key": "", "tokens": 900, "cost": 0, "expires_at": expires_at}
+        return lambda tx: tx.execute(reservations.insert().values(held))
+
+    await chat.app.core.db.run(reserve(NOW + timedelta(minutes=1)))
+    (refused,) = await ask(chat, 1)
+    assert "all that I may spend" in refused[0], "a call under way may still need it"
+    await chat.app.core.db.run(
+        lambda tx: tx.execute(reservations.update().values(expires_at=NOW - timedelta(seconds=1)))
+    )
+    assert await ask(chat, 1) == [["ok"]]
+
+
+@pytest.mark.parametrize("most", [1_000, 1_100])
+async def test_where_nothing_is_left_no_notes_are_taken_and_requests_are_pruned(make_app: MakeApp, most: int) -> None:
+    limits = quota(place={"tokens_per_day": most}, exempt_users=["fake:alice"])
+    chat = await open_limited(make_app, quota=limits, context_tokens=2_048, reserve_ratio=0.0)
+    await ask(chat, 1, author=BOB, channel=GROUP)
+    for number in range(30):
+        await chat.say(f"{number} " + "words of all kinds " * 20, channel=GROUP)
+    assert len(chat.model.requests) == 31, "whoever is exempt is answered"
+    assert "29 words" in chat.last_prompt[-1][1]
+    assert not any("0 words" in text for _, text in chat.last_prompt[:3]), "old messages have no room"
+    assert chat.model.summaries == []
+    assert await chat.app.core.db.read(lambda tx: tx.execute(select(compactions)).all()) == [], "nothing was tried"
+
+
+async def test_notes_count_to_the_place_and_the_whole_and_to_nobody_in_it(make_app: MakeApp) -> None:
+    gist = Reply(text=GIST, usage=Usage(input_tokens=70, output_tokens=7))
+    limit = {"tokens_per_day": 1_000_000}
+    model = ScriptedModel([Reply(text="ok", usage=USED)], summaries=[gist])
+    chat = await open_limited(make_app, model, quota=quota(person=limit, place=limit, total=limit), **SMALL)
+    for number in range(30):
+        await chat.say(f"{number} " + "words of all kinds " * 20)
+    await settle(chat)
+    noted, answered = 77 * len(model.summaries), 1_000 * len(model.requests)
+    counted = {scope: amount for (scope, _, _), amount in (await spent(chat)).items()}
+    assert noted
+    assert counted == {"person": answered, "place": answered + noted, "total": answered + noted}

@@ -9,7 +9,7 @@ from bot.testing import FakeAdapter
 from bot.tools import TOOLS
 from tests.conftest import MakeApp
 from tests.talking import DM, GROUP, open_chat
-from tests.test_commands_personas import MIRA, button, upload
+from tests.test_commands_personas import MIRA, answered, button, upload
 from tests.test_tool_consent import ADMIN, Burning
 
 ALL_TOOLS = (*TOOLS, Burning().tool)
@@ -61,3 +61,14 @@ async def test_P24_tools_that_the_operator_left_to_nobody_come_with_no_card(make
     persona = chat.app.core.library.get(button(chat).removeprefix("persona use "))
     assert persona
     assert not persona.granted
+
+
+@pytest.mark.parametrize("left", [(), ("web",)])
+async def test_P24_yes_to_all_is_offered_to_those_alone_who_may_press_it(
+    make_app: MakeApp, left: tuple[str, ...]
+) -> None:
+    chat = await open_chat(make_app, access={"tool_groups": left})
+    told = await chat.ask("/persona import", attachments=upload(MIRA))
+    offered = [one.command for row in answered(chat).buttons for one in row]
+    assert any(" -a " in command for command in offered) is bool(left)
+    assert ("`ACCESS__TOOL_GROUPS`" in told) is not bool(left)

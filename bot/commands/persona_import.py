@@ -11,7 +11,7 @@ from bot.chat import Attachment, Button, CommandSpec, OptionKind, OptionSpec, Ou
 from bot.commands.clearing import YES
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.persona_rights import demand_rights
-from bot.commands.tool_rights import demand_groups
+from bot.commands.tool_rights import demand_groups, operators_groups
 from bot.errors import UserError
 from bot.personas.card import CardError, PersonaCard
 from bot.personas.formats import MAX_FILE_BYTES, CardFile, read_file
@@ -144,12 +144,17 @@ def _asked_for(proposals: Proposals, call: Call, desk: Desk) -> str:
     if not proposals:
         return ""
     wishes = ", ".join(filter(None, (proposals.model, *proposals.tool_groups)))
-    return desk.text("persona-import-proposals", call.locale, wishes=wishes)
+    asked = desk.text("persona-import-proposals", call.locale, wishes=wishes)
+    refused = operators_groups(proposals.tool_groups, call, desk)
+    if not refused:
+        return asked
+    return f"{asked} {desk.text('tools-group-is-operators', call.locale, groups=', '.join(refused))}"
 
 
 def _buttons(draft: Draft, call: Call, desk: Desk) -> tuple[tuple[Button, ...], ...]:
     yes = Button(label=desk.text("persona-import-yes", call.locale), command=f"persona import -y -c {draft.id}")
-    if not proposals_of(draft.card):
+    proposals = proposals_of(draft.card)
+    if not proposals or operators_groups(proposals.tool_groups, call, desk):
         return ((yes,),)
     all_of_it = desk.text("persona-import-yes-to-all", call.locale)
     return ((yes, Button(label=all_of_it, command=f"persona import -y -a -c {draft.id}")),)

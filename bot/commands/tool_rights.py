@@ -20,11 +20,16 @@ def demand_groups(wanted: Iterable[str], call: Call, desk: Desk, *, already: Ite
     Raises:
         UserError: they may not; names the groups and the setting that would let them.
     """
+    if refused := operators_groups(wanted, call, desk, already=already):
+        raise UserError("tools-group-is-operators", groups=", ".join(refused))
+
+
+def operators_groups(wanted: Iterable[str], call: Call, desk: Desk, *, already: Iterable[str] = ()) -> tuple[str, ...]:
+    """Those of some groups that the caller may not switch on."""
     known = {*already, *desk.policy.access.tool_groups}
     if ALL_GROUPS in known or desk.policy.is_operator(call.inbound.author):
-        return
-    if refused := [group for group in dict.fromkeys(wanted) if group not in known]:
-        raise UserError("tools-group-is-operators", groups=", ".join(refused))
+        return ()
+    return tuple(group for group in dict.fromkeys(wanted) if group not in known)
 
 
 def find_group(typed: str, groups: Sequence[str]) -> str:

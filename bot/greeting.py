@@ -68,6 +68,11 @@ def greeting_of(
 
 def expand_greeting(persona: Persona, text: str, user: str, *, now: datetime, cast: Cast | None = None) -> str:
     """A greeting as somebody reads it, where the persona speaks alone or as one of a cast."""
+    return expand_card_text(persona, text, user, now=now, cast=cast).strip()
+
+
+def expand_card_text(persona: Persona, text: str, user: str, *, now: datetime, cast: Cast | None = None) -> str:
+    """What a persona says outside of any turn, with its macros expanded."""
     peers = cast.peers_of(persona.id) if cast else ()
     return expand(
         text,
@@ -76,7 +81,7 @@ def expand_greeting(persona: Persona, text: str, user: str, *, now: datetime, ca
         moment=Moment(now=now),
         group=", ".join((persona.name, *(peer.name for peer in peers))),
         language=persona.language,
-    ).strip()
+    )
 
 
 def local_time(tx: Tx, resolver: Resolver, channel: ChannelRef, now: datetime) -> datetime:

@@ -10,8 +10,12 @@ from zoneinfo import ZoneInfo
 
 import structlog
 
-from bot.chat import Adapter, Mention, Outbound, PartState, SentPart
-from bot.commands.command import Desk
+from bot.apology import MAX_CHARS
+from bot.chat import Adapter, Mention, Outbound, PartState, SentPart, Speaker
+from bot.commands.command import Desk, inert
+from bot.greeting import expand_card_text
+from bot.personas.library import Persona
+from bot.personas.proposals import own_extension
 from bot.personas.shelf import persona_id_for
 from bot.store import reminders, replies, sessions
 from bot.store.conversations import ensure_conversation, next_position
@@ -30,6 +34,18 @@ LATE = timedelta(minutes=5)
 """From then on people are told when it was due."""
 AGAIN_AFTER, MOST_TRIES = timedelta(minutes=5), 6
 """One that reached nobody is told again after that long, then after twice as long, and so on: for about five hours."""
+NOT_SENT = (SentPart(ordinal=0, message_id=None, state=PartState.FAILED),)
+WHAT = "{{reminder}}"
+"""In a persona's own words: what somebody is reminded of."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Begun:
+    """A reminder that is being told: its reply, what that says, and whose face it has."""
+
+    reply_id: int
+    text: str
+    speaker: Speaker | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,28 +73,38 @@ class Reminding:
             log.info("reminder.refused", number=reminder.id, session=channel.session_key)
             await self.desk.db.run(reminders.drop_told, reminder.id)
             return
-        text = self._text(reminder, now)
-        reply_id = await self.desk.db.run(self._begin, reminder, now)
+        begun: _Begun | None = None
+        try:
+            begun = await self.desk.db.run(self._begin, reminder, now)
+            parts = await self._send(reminder, begun)
+        except Exception as error:
+            log.error("reminder.broken", number=reminder.id, session=channel.session_key, exc_info=error)
+            parts = NOT_SENT
+        await self.desk.db.run(self._settle, reminder, begun, parts, now)
+
+    async def _send(self, reminder: Reminder, begun: _Begun) -> tuple[SentPart, ...]:
+        channel = reminder.session.channel
         reply_to = None if channel.is_dm else reminder.reply_to
-        stream = await self.adapters[channel.platform].open_reply(channel, reply_to=reply_to)
+        stream = await self.adapters[channel.platform].open_reply(channel, reply_to=reply_to, speaker=begun.speaker)
         mention = None if channel.is_dm else Mention(user_key=reminder.author_key, name=reminder.author_name)
-        parts = await stream.finish(Outbound(text=text, mention=mention))
-        await self.desk.db.run(self._settle, reminder, reply_id, text, parts, now)
+        return await stream.finish(Outbound(text=begun.text, mention=mention))
 
-    def _text(self, reminder: Reminder, now: datetime) -> str:
-        locale = reminder.author_locale
+    def _text(self, reminder: Reminder, persona: Persona | None, now: datetime) -> str:
+        said = own_words(persona, reminder, now) or self.desk.text(
+            "reminder-due", reminder.author_locale, text=reminder.text
+        )
         if now - reminder.due_at < LATE:
-            return self.desk.text("reminder-due", locale, text=reminder.text)
+            return said
         was = f"{reminder.due_at.astimezone(ZoneInfo(reminder.zone)):%Y-%m-%d %H:%M}"
-        return self.desk.text("reminder-late", locale, text=reminder.text, was=was)
+        return f"{said}\n\n{self.desk.text('reminder-late', reminder.author_locale, was=was)}"
 
-    def _begin(self, tx: Tx, reminder: Reminder, now: datetime) -> int:
+    def _begin(self, tx: Tx, reminder: Reminder, now: datetime) -> _Begun:
         """It is the persona's word, which whoever answers it refers to."""
         session = sessions.session_by_id(tx, reminder.session.id)
         channel = session.channel
         settings = self.desk.resolver.resolve(channel.platform, sessions.load_overrides(tx, channel)).values
         persona_id = persona_id_for(self.desk.library.at(channel.place_key), settings.persona)
-        persona = self.desk.library.get(persona_id)
+        persona, faces = self.desk.library.get(persona_id), self.desk.greeter.faces
         new = NewReply(
             session=session,
             conversation_id=ensure_conversation(tx, session, persona_id, now, settings.persona_switch),
@@ -86,23 +112,42 @@ class Reminding:
             persona_name=persona.name if persona else self.bot_name,
             position=next_position(tx),
             burst=(),
+            told_key=reminder.author_key,
         )
-        return replies.begin_reply(tx, new, now)
+        return _Begun(
+            reply_id=replies.begin_reply(tx, new, now),
+            text=self._text(reminder, persona, now),
+            speaker=faces.speaker(persona, channel, faces.cast(channel, settings)),
+        )
 
     def _settle(
-        self, tx: Tx, reminder: Reminder, reply_id: int, text: str, parts: tuple[SentPart, ...], now: datetime
+        self, tx: Tx, reminder: Reminder, begun: _Begun | None, parts: tuple[SentPart, ...], now: datetime
     ) -> None:
-        if any(part.state is not PartState.FAILED for part in parts):
-            tokens = self.desk.count(text)
-            replies.settle_reply(tx, reply_id, Settled(text=text, tokens=tokens, parts=parts), now)
+        is_told = any(part.state is not PartState.FAILED for part in parts)
+        if begun is not None and is_told:
+            tokens = self.desk.count(begun.text)
+            replies.settle_reply(tx, begun.reply_id, Settled(text=begun.text, tokens=tokens, parts=parts), now)
+        elif begun is not None:
+            replies.take_back(tx, begun.reply_id)
+        if is_told or not parts:  # an extension that drops what is said has its reasons
             reminders.drop_told(tx, reminder.id)
-            return
-        replies.take_back(tx, reply_id)
-        if reminder.tries < MOST_TRIES:
+        elif reminder.tries < MOST_TRIES:
             reminders.put_off(tx, reminder.id, now + AGAIN_AFTER * 2**reminder.tries)
         else:
             log.warning("reminder.given_up", number=reminder.id, session=reminder.session.channel.session_key)
             reminders.drop_told(tx, reminder.id)
+
+
+def own_words(persona: Persona | None, reminder: Reminder, now: datetime) -> str:
+    """What the persona says to remind somebody (`extensions.familiar.reminder_text`); "" where its card has nothing
+    that tells what of.
+    """
+    said = own_extension(persona.card, "reminder_text") if persona else None
+    if persona is None or not isinstance(said, str) or len(said) > MAX_CHARS or WHAT not in said:
+        return ""
+    local = now.astimezone(ZoneInfo(reminder.zone))
+    pieces = (expand_card_text(persona, piece, reminder.author_name, now=local) for piece in said.split(WHAT))
+    return inert(reminder.text).join(pieces).strip()
 
 
 def _next(reminder: Reminder, now: datetime) -> datetime | None:

@@ -25,6 +25,7 @@ def new_reply(turn: Turn, kind: MessageKind) -> NewReply:
         position=turn.position,
         burst=turn.burst,
         kind=kind,
+        told_key=turn.asker.key or None if turn.raises is not None else None,
         lore=turn.lore_state.dump() if turn.lore_state is not None else None,
     )
 

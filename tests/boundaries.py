@@ -12,6 +12,7 @@ TASK_BOUNDARIES: dict[str, str] = {
     "bot.pipeline:Pipeline.deliver": "never raises: one message must not take the platform down",
     "bot.prompt.build:PromptBuilder._section": "a section may be anybody's code; the turn goes on without it",
     "bot.tools.mcp.server:McpServer.connect_once": "a server of tools may fail in any way; it is connected again",
+    "bot.reminding:Reminding._tell": "whatever breaks, somebody waits to be reminded, and is so later",
     "bot.runner:TurnRunner.run": "a turn that cannot be opened is told to whoever asked",
     "bot.runner:TurnRunner._carry_out": "a turn that breaks is told, and is not tried again at every start",
 }

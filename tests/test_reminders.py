@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 
 from bot.app.clock import build_reminding
-from bot.chat import Mention, PartState
+from bot.chat import ChannelRef, Mention, PartState
 from bot.llm.model import ToolCall
 from bot.store.reminders import claim, due_reminders
-from bot.testing import NOW, Reply, ScriptedModel
+from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel
 from bot.tools.reminders import MOST_REMINDERS
 from tests.conftest import MakeApp
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
+from tests.test_commands_personas import bring, plain
 
 HOUR = timedelta(hours=1)
 
@@ -239,3 +240,59 @@ async def test_what_is_no_number_of_a_reminder_is_told(make_app: MakeApp, number
     told = results(chat)
     assert "failed" not in told
     assert len(told) < 100
+
+
+async def test_a_persona_reminds_in_its_own_words_and_under_its_own_face(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=asking(calls("remind_me", text="the *cake*", when="18:00")))
+    chat.adapter.managers.add("alice")
+    await chat.say("/persona use thrupp", channel=GROUP)
+    await chat.say("remind me at six", channel=GROUP)
+    assert await tell(chat, NOW + 6 * HOUR) == ["*ding!* That bell is for you, Alice: the \\*cake\\*"]
+    assert chat.last_reply.speaker is not None
+    assert chat.last_reply.speaker.name == "Thrupp"
+
+
+@pytest.mark.parametrize("said", [None, 7, "no word of what", "x" * 600 + "{{reminder}}"])
+async def test_a_card_whose_words_cannot_remind_is_spared_them(make_app: MakeApp, said: object) -> None:
+    chat = await open_chat(make_app, model=asking(calls("remind_me", text="the cake", when="18:00")))
+    card = plain("Mira", extensions={"familiar": {"reminder_text": said}})
+    await chat.ask(f"/persona use {await bring(chat, card)}")
+    await chat.say("remind me at six")
+    assert await tell(chat, NOW + 6 * HOUR) == ["⏰ the cake"]
+
+
+class Breaking(FakeAdapter):
+    """An adapter that breaks once where nobody expects it."""
+
+    breaks_next = False
+
+    async def open_reply(self, channel: ChannelRef, **more: Any) -> Any:
+        """A reply, unless it breaks."""
+        if self.breaks_next:
+            self.breaks_next = False
+            raise RuntimeError("unforeseen")
+        return await super().open_reply(channel, **more)
+
+
+async def test_one_whose_telling_breaks_is_told_again_later(make_app: MakeApp) -> None:
+    model, adapter = asking(calls("remind_me", text="the cake", when="18:00")), Breaking()
+    chat = await open_chat(make_app, model=model, adapter=adapter, persona="none")
+    await chat.say("remind me at six")
+    adapter.breaks_next = True
+    assert await tell(chat, NOW + 6 * HOUR) == []
+    assert await tell(chat, NOW + 6 * HOUR + timedelta(minutes=6)) != []
+    assert await tell(chat, NOW + 7 * HOUR) == []
+
+
+async def test_clearing_all_and_privacy_take_them_along_and_say_so(make_app: MakeApp) -> None:
+    made = [calls("remind_me", text=text, when="18:00") for text in ("cake", "tea")]
+    chat = await open_reminding(make_app, made)
+    await chat.say("remind me of the cake")
+    assert "messages, items and reminders" in (await chat.say("/memory clear all"))[0]
+    assert (await chat.say("/memory clear all -y"))[0].endswith("messages, items and reminders.")
+    assert await tell(chat, NOW + 6 * HOUR) == []
+    await chat.say("remind me of tea", channel=GROUP)
+    assert (await chat.say("/privacy on"))[0].endswith(
+        "Your 1 reminder is gone, since I would have to keep what it says."
+    )
+    assert await tell(chat, NOW + 6 * HOUR) == []

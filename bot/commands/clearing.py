@@ -11,6 +11,7 @@ from bot.memory.items import ItemKind
 from bot.store import clearing, memories, metadata
 from bot.store.archive import count_history
 from bot.store.database import Tx
+from bot.store.reminders import count_reminders_in, forget_reminders_in
 
 ALL_ITEMS = (memories.GIST, *(kind.value for kind in ItemKind))
 
@@ -46,7 +47,8 @@ async def clear(call: Call, desk: Desk) -> Outbound:
     count = await desk.db.run(_clear, what, call)
     desk.keeper.forget(call.session.channel.session_key)
     await desk.hooks.on_memory_cleared(Clearing(session=call.session, what=what, count=count))
-    return desk.say("memory-erased" if what in FOR_GOOD else "memory-cleared", call, what=what, count=count)
+    told = "memory-erased-all" if what == "all" else "memory-erased" if what in FOR_GOOD else "memory-cleared"
+    return desk.say(told, call, what=what, count=count)
 
 
 def _count(tx: Tx, call: Call) -> dict[str, int]:
@@ -56,6 +58,7 @@ def _count(tx: Tx, call: Call) -> dict[str, int]:
     counts = {what: sum(kind in named for kind in kinds) for what, named in CLEARED.items()}
     counts["history"] = count_history(tx, call.session.id, call.conversation_id)
     counts["all"] += counts["history"] + metadata.count_kept(tx, call.session.id)
+    counts["all"] += count_reminders_in(tx, call.session.id)
     return counts
 
 
@@ -87,6 +90,7 @@ def _clear(tx: Tx, what: str, call: Call) -> int:
     count = clearing.erase_history(tx, call.session.id, call.conversation_id, call.now)
     if what == "all":
         count += clearing.erase_memory(tx, call.conversation_id) + metadata.erase_kept(tx, call.session.id)
+        count += forget_reminders_in(tx, call.session.id)
     return count
 
 

@@ -5,12 +5,15 @@ themselves, everywhere on a platform.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
 from bot.commands.command import Call, Command, Desk
 from bot.errors import UserError
+from bot.store.database import Tx
 from bot.store.erasing import Kind
 from bot.store.people import set_privacy, wants_privacy
+from bot.store.reminders import forget_reminders
 
 FORGET_ME = ("privacy", "forget-me")
 
@@ -23,8 +26,16 @@ async def show_privacy(call: Call, desk: Desk) -> Outbound:
 
 async def switch_on(call: Call, desk: Desk) -> Outbound:
     """`/privacy on`: keep nothing that the caller says from now on."""
-    await desk.db.run(set_privacy, call.inbound.author.key, call.now)
-    return _told("privacy-on", "privacy-before", call=call, desk=desk)
+    forgotten = await desk.db.run(_switch_on, call)
+    told = _told("privacy-on", "privacy-before", call=call, desk=desk)
+    if not forgotten:
+        return told
+    return replace(told, text=f"{told.text} {desk.text('privacy-reminders', call.locale, count=forgotten)}")
+
+
+def _switch_on(tx: Tx, call: Call) -> int:
+    set_privacy(tx, call.inbound.author.key, call.now)
+    return forget_reminders(tx, call.inbound.author.key)
 
 
 async def switch_off(call: Call, desk: Desk) -> Outbound:

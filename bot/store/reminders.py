@@ -114,6 +114,17 @@ def forget_reminders(tx: Tx, author_key: str) -> int:
     return tx.execute(delete(reminders).where(_here.author_key == author_key)).rowcount
 
 
+def count_reminders_in(tx: Tx, session_id: int) -> int:
+    """How many people wait for in a session."""
+    there = select(func.count()).select_from(reminders).where(_here.session_id == session_id)
+    return int(tx.execute(there).scalar_one())
+
+
+def forget_reminders_in(tx: Tx, session_id: int) -> int:
+    """Forget all reminders of a session; how many there were."""
+    return tx.execute(delete(reminders).where(_here.session_id == session_id)).rowcount
+
+
 def due_reminders(tx: Tx, now: datetime) -> list[Reminder]:
     """What is to be told now, the oldest first."""
     return [_reminder(row) for row in tx.execute(_DUE, {"now": now})]

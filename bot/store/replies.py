@@ -50,6 +50,8 @@ class NewReply:
     burst: tuple[int, ...]
     kind: MessageKind = MessageKind.REPLY
     """NOTICE when the burst is answered by telling of a failure, which no prompt may read."""
+    told_key: str | None = None
+    """To whom it is said unasked."""
     lore: Mapping[str, Sequence[int]] | None = None
     """What the conversation remembers of lore once this is said, where that changes."""
 
@@ -91,6 +93,7 @@ def insert_reply(tx: Tx, new: NewReply, state: ReplyState, now: datetime) -> int
         "visibility": new.session.channel.visibility.value,
         "author_name": new.persona_name,
         "persona_id": new.persona_id,
+        "told_key": new.told_key,
         "kind": new.kind.value,
         "text": "",
         "quote": "",

@@ -19,9 +19,8 @@ from bot.llm.model import (
     ToolSpec,
     Usage,
 )
-from bot.llm.quirks import HABIT_ANSWERS, Quirk
+from bot.llm.quirks import HABIT_ANSWERS, Quirk, ThinkingStyle
 from bot.llm.reasoning import ReasoningFilter
-from bot.llm.wire import ThinkingStyle
 from tests.emulators.openai import Call, Reply, Request, Say, errors
 from tests.emulators.openai.harness import asks, bench
 

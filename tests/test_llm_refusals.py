@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from bot.llm.lessons import quirk_for
 from bot.llm.model import ModelRequest
-from bot.llm.quirks import Quirk, quirk_for
+from bot.llm.quirks import Quirk
 from bot.llm.refusals import read_refusal, redact
 from bot.llm.wire import chat_body
 from tests.emulators.openai import Refuse, errors

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from bot.llm.lessons import quirk_for
 from bot.llm.model import Image, ModelMessage, ModelRequest, ToolCall
-from bot.llm.quirks import HABITS, Quirk, quirk_for
+from bot.llm.quirks import HABITS, Quirk
 from bot.llm.refusals import read_refusal
 from bot.llm.wire import IMAGE_NOTE, OPENING_NOTE, SILENCE, chat_body
 from tests.emulators.openai.harness import CALL, EVERYTHING, assistant, system, tool, user

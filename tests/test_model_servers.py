@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.llm.lessons import guess_for, quirk_for
 from bot.llm.model import ModelRequest
-from bot.llm.quirks import Quirk, guess_for, quirk_for
+from bot.llm.quirks import Quirk
 from bot.llm.refusals import read_refusal
 from bot.llm.wire import chat_body
 from tests.emulators.openai.harness import CALL, EVERYTHING, PICTURE, assistant, system, tool, user

@@ -51,7 +51,7 @@ async def provider_finding(client: OpenAIModel, provider: str) -> Finding:
     except ModelError as error:
         return _model_fault(f"provider {provider}", error, provider)
     offered = "1 model" if len(models) == 1 else f"{len(models)} models"
-    return _ok(f"provider {provider}", f"answers and offers {offered}")
+    return _ok(f"provider {provider}", f"answers and offers {offered}" if models else "answers")
 
 
 async def model_finding(model: Model, name: str) -> Finding:

@@ -17,8 +17,9 @@ from bot.llm.answer import Answer, BrokenAnswer
 from bot.llm.catalogue import Catalogue
 from bot.llm.connection import FAULTS
 from bot.llm.endpoints import Endpoints, Provider
+from bot.llm.lessons import guess_for, quirk_for
 from bot.llm.model import Attempt, Completion, Finish, ModelEvent, ModelRequest, TextDelta
-from bot.llm.quirks import Quirk, Quirks, guess_for, quirk_for
+from bot.llm.quirks import Quirk, Quirks, known_of
 from bot.llm.refusals import Refusal, error_for
 from bot.llm.wire import chat_body
 
@@ -131,11 +132,12 @@ class OpenAIModel(Endpoints):
 
     def _begin(self, request: ModelRequest) -> _Call:
         provider, model = self.provider_of(request.model), request.model.partition("/")[2]
+        known = known_of(provider.kind, model)
         return _Call(
             request=request,
             provider=provider,
             model=model,
-            quirks=set(self._quirks.known(provider.endpoint, model)),
+            quirks=set(self._quirks.known(provider.endpoint, model) | (known.quirks if known else frozenset())),
             deadline=asyncio.get_running_loop().time() + provider.total_timeout,
             room=min(REASONING_ROOM, self._catalogue.limits(request.model).context_window // 4),
         )
@@ -148,7 +150,7 @@ class OpenAIModel(Endpoints):
             call.model,
             frozenset(call.quirks),
             output_limit=self._output_limit(call),
-            style=call.provider.thinking,
+            **self._thinking(call),
             replay_field=self._replay_fields.get(call.request.model),
         )
         async with aclosing(self._chunks(call, answer)) as chunks:
@@ -238,6 +240,15 @@ class OpenAIModel(Endpoints):
         call.quirks.add(Quirk.NEEDS_ROOM)
         call.habits.add(Quirk.NEEDS_ROOM)
         return True
+
+    def _thinking(self, call: _Call) -> dict[str, Any]:
+        """How its reasoning is switched. Off is said only to models that are known to reason."""
+        if call.provider.thinking:
+            return {"style": call.provider.thinking}
+        known = known_of(call.provider.kind, call.model)
+        if known is None or not (call.request.thinking or self._catalogue.limits(call.request.model).thinking):
+            return {}
+        return {"style": known.thinking, "can_stop_thinking": known.can_stop_thinking}
 
     def _output_limit(self, call: _Call) -> int:
         limit = call.request.max_output_tokens + (call.room if _reasons(call) else 0)

@@ -14,6 +14,7 @@ from bot.llm.catalogue import Catalogue, LimitsOverride
 from bot.llm.endpoints import Provider
 from bot.llm.model_files import MODEL_FILES
 from bot.llm.prices import Prices
+from bot.llm.quirks import Kind, kind_of
 from bot.llm.tariffs import Stated, Tariffs
 from bot.settings import KNOWN_SERVERS, ModelSettings, ProviderSettings, Settings
 
@@ -43,7 +44,9 @@ def configured_providers(settings: Settings, local: LocalModel | None) -> dict[s
     providers = {
         name: Provider(
             name=name,
-            base_url=given.base_url or KNOWN_SERVERS[name],
+            base_url=_address(given, name),
+            kind=Kind(given.kind) if given.kind else kind_of(name, _address(given, name)),
+            api_version=given.api_version or "",
             api_key=given.api_key or SecretStr(""),
             first_token_timeout=given.first_token_timeout.total_seconds(),
             total_timeout=given.total_timeout.total_seconds(),
@@ -59,6 +62,13 @@ def configured_providers(settings: Settings, local: LocalModel | None) -> dict[s
             headers=local.headers,
         )
     return providers
+
+
+def _address(given: ProviderSettings, name: str) -> str:
+    address = given.base_url or KNOWN_SERVERS[name]
+    if given.api_version and not address.rstrip("/").endswith("/openai"):
+        return address.rstrip("/") + "/openai"  # as the portal shows it, without
+    return address
 
 
 def model_catalogue(settings: Settings, local: LocalModel | None) -> Catalogue:

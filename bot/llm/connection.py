@@ -10,6 +10,7 @@ import json
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 
@@ -43,26 +44,29 @@ class EventStream(openai.AsyncStream[object]):
 class Connection:
     """Requests to one endpoint. Every method raises `FAULTS`."""
 
-    def __init__(self, address: str, *, api_key: str, headers: Mapping[str, str]) -> None:
+    def __init__(self, address: str, *, api_key: str, headers: Mapping[str, str], api_version: str = "") -> None:
+        """With an `api_version` it is Azure's: the deployment stands in the address, and the key in a header."""
+        self._is_azure = bool(api_version)
+        more = {"api-key": api_key} if api_version else {}
         transport = AiohttpTransport(address, connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS)
         self._client = openai.AsyncOpenAI(
             api_key=api_key or "none",  # the SDK insists on a key; servers without one ignore it
             base_url=address,
             max_retries=0,
             timeout=None,  # patience is the caller's, and the transport's for connecting
-            default_headers=dict(headers),
+            default_headers={**more, **headers},
+            default_query={"api-version": api_version} if api_version else None,
             http_client=openai.DefaultAsyncHttpxClient(transport=transport),
         )
 
     async def ask(self, body: Mapping[str, Any]) -> object:
         """A whole answer."""
-        return await self._client.post("/chat/completions", body=body, cast_to=object)
+        return await self._client.post(self._path("/chat/completions", body), body=body, cast_to=object)
 
     async def open_stream(self, body: Mapping[str, Any]) -> EventStream:
         """An answer to come in chunks, as soon as its headers are there; close it."""
-        return await self._client.post(
-            "/chat/completions", body=body, cast_to=object, stream=True, stream_cls=EventStream
-        )
+        path = self._path("/chat/completions", body)
+        return await self._client.post(path, body=body, cast_to=object, stream=True, stream_cls=EventStream)
 
     async def moderate(self, body: Mapping[str, Any]) -> object:
         """Verdicts on texts."""
@@ -71,7 +75,7 @@ class Connection:
     async def transcribe(self, body: Mapping[str, Any], file: tuple[str, bytes, str]) -> object:
         """What is said in a file, given by its name, content and media type."""
         return await self._client.post(
-            "/audio/transcriptions",
+            self._path("/audio/transcriptions", body),
             body=body,
             files={"file": file},
             options={"headers": {"Content-Type": "multipart/form-data"}},
@@ -80,12 +84,15 @@ class Connection:
 
     async def speak(self, body: Mapping[str, Any]) -> tuple[str, bytes]:
         """The media type and the content of a text as speech."""
-        answer = await self._client.post("/audio/speech", body=body, cast_to=Response)
+        answer = await self._client.post(self._path("/audio/speech", body), body=body, cast_to=Response)
         return answer.headers.get("content-type", ""), answer.content
 
     async def list_models(self) -> object:
         """What the endpoint says it offers."""
         return await self._client.get("/models", cast_to=object)
+
+    def _path(self, path: str, body: Mapping[str, Any]) -> str:
+        return f"/deployments/{quote(str(body['model']), safe='')}{path}" if self._is_azure else path
 
     async def close(self) -> None:
         """Release the connections."""

@@ -112,7 +112,7 @@ class ModelDirectory:
                 return told
         listing: tuple[str, ...] | None
         try:
-            listing = tuple(await self._list_models(provider))
+            listing = tuple(await self._list_models(provider)) or None  # who lists none is believed as well
         except ModelError as error:
             log.info("models.not_listed", provider=provider, error=str(error))
             listing = None

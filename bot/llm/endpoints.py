@@ -17,9 +17,9 @@ from pydantic import SecretStr
 from bot.llm.answer import BrokenAnswer, sound
 from bot.llm.connection import CONNECT_SECONDS, FAULTS, Connection, read_fault
 from bot.llm.model import ModelRefused
+from bot.llm.quirks import Kind, ThinkingStyle
 from bot.llm.refusals import Refusal, error_for
 from bot.llm.verdicts import read_verdicts
-from bot.llm.wire import ThinkingStyle
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,8 +32,12 @@ class Provider:
     first_token_timeout: float = 120.0
     total_timeout: float = 600.0
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    kind: Kind | None = None
+    """What it is, as far as something is known of its kind."""
+    api_version: str = ""
+    """The date of Azure's API, where deployments stand in the address."""
     thinking: ThinkingStyle | None = None
-    """How it switches reasoning; `None` = not known."""
+    """How it switches reasoning; `None` = as is known of its kind."""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     """Sent with every request that does not say otherwise."""
 
@@ -72,6 +76,8 @@ class Endpoints:
         """
         async with self._asking(f"{provider}/", CONNECT_SECONDS) as connection:
             listing = await connection.list_models()
+        if self._providers[provider].api_version:
+            return ()  # what can be deployed, not what is
         entries = listing.get("data") if isinstance(listing, dict) else listing
         return tuple(
             str(entry["id"]) for entry in (entries if isinstance(entries, list) else ()) if isinstance(entry, dict)
@@ -136,7 +142,10 @@ class Endpoints:
         """The way to a server."""
         if provider.name not in self._connections:
             self._connections[provider.name] = Connection(
-                provider.base_url, api_key=provider.api_key.get_secret_value(), headers=provider.headers
+                provider.base_url,
+                api_key=provider.api_key.get_secret_value(),
+                headers=provider.headers,
+                api_version=provider.api_version,
             )
         return self._connections[provider.name]
 

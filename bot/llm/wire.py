@@ -7,14 +7,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from hashlib import blake2s
 from itertools import takewhile
 from typing import Any
 
 from bot.llm.answer import EXTRA_FIELD
+from bot.llm.lessons import API_KEYS, PLAIN_CALL_ID, SAMPLING
 from bot.llm.model import ModelMessage, ModelRequest, Role, ToolCall, ToolSpec
-from bot.llm.quirks import API_KEYS, PLAIN_CALL_ID, SAMPLING, Quirk
+from bot.llm.quirks import Quirk, ThinkingStyle
 
 NAME_PATTERN = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 """What the API takes as the name of a message (L17)."""
@@ -28,21 +28,13 @@ OPENING_NOTE = "(The conversation begins.)"
 SILENCE = "…"
 """Stands for an answer that never came, where one must follow the results of tools."""
 
+NO_EFFORT = "none"
+"""What switches reasoning off where efforts are told and this one is known."""
+
 SCHEMA_NOTE = "Answer with one JSON object and nothing else. It must fit this JSON schema: "
 
 
-class ThinkingStyle(StrEnum):
-    """The parameter by which a server switches reasoning."""
-
-    EFFORT = "reasoning_effort"
-    TEMPLATE = "chat_template_kwargs"
-    ENABLE = "enable_thinking"
-    THINK = "think"
-    TYPE = "thinking"
-    REASONING = "reasoning"
-
-
-# What is sent for on and off. OpenAI's effort has no value for "off" that all its models take.
+# What is sent for on and off. An effort for "off" is not known to all models that take one.
 _THINKING: Mapping[ThinkingStyle, tuple[Any, Any]] = {
     ThinkingStyle.EFFORT: ("medium", None),
     ThinkingStyle.TEMPLATE: ({"enable_thinking": True}, {"enable_thinking": False}),
@@ -60,12 +52,14 @@ def chat_body(
     *,
     output_limit: int,
     style: ThinkingStyle | None = None,
+    can_stop_thinking: bool = False,
     replay_field: str | None = None,
 ) -> dict[str, Any]:
     """The JSON body of one call; `model` is the server's name of it.
 
-    `style` is how this server switches reasoning; `None` = not known, then nothing is sent for "off". `replay_field`
-    is where this server wants its reasoning back; `None` = it never gave any (L19).
+    `style` is how this server switches reasoning; `None` = not known, then nothing is sent for "off", and neither is an
+    effort unless `can_stop_thinking`. `replay_field` is where this server wants its reasoning back; `None` = it never
+    gave any (L19).
     """
     limit_key = "max_completion_tokens" if Quirk.MAX_COMPLETION_TOKENS in quirks else "max_tokens"
     body = _parameters(request, quirks) | {
@@ -85,7 +79,10 @@ def chat_body(
         body["response_format"] = _response_format(request.json_schema, quirks)
     if Quirk.NO_THINKING not in quirks:
         on, off = _THINKING[style or ThinkingStyle.EFFORT]
+        off = NO_EFFORT if can_stop_thinking and style is ThinkingStyle.EFFORT else off
         switch = on if request.thinking else off if style else None
+        if "tools" in body and Quirk.NO_THINKING_WITH_TOOLS in quirks:
+            switch = off or NO_EFFORT
         if switch is not None:
             body[style or ThinkingStyle.EFFORT] = switch
     return body

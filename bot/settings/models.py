@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Literal
 
 from pydantic import Field, SecretStr
 
@@ -21,6 +22,12 @@ KNOWN_SERVERS = {
 """Where a provider of that name is found when its BASE_URL is not set (each vendor's documentation)."""
 
 
+ServerKind = Literal[
+    "openai", "azure", "openrouter", "deepseek", "gemini", "mistral", "ollama", "lmstudio", "vllm", "llamacpp"
+]
+"""Of which servers something is known beforehand (`bot.llm.quirks`)."""
+
+
 class ProviderSettings(Group):
     """One OpenAI-compatible server, by a name of your choice."""
 
@@ -29,6 +36,16 @@ class ProviderSettings(Group):
         None,
         description="empty = the well-known address of openai, openrouter, deepseek, gemini, groq, mistral, ollama, "
         "lmstudio; needed for any other name",
+    )
+    kind: ServerKind | None = Field(
+        None,
+        description="openai, azure, openrouter, deepseek, gemini, mistral, ollama, lmstudio, vllm or llamacpp; empty = "
+        "by its address, or at home by its name",
+    )
+    api_version: str | None = Field(
+        None,
+        description="of Azure, as 2024-10-21; its models are then the names of your deployments; empty where BASE_URL "
+        "ends in /openai/v1",
     )
     context_window: int | None = Field(
         None, ge=1024, description="tokens, of all models of this server; empty = as known of the model's family"

@@ -77,6 +77,8 @@ class OpenAIEmulator:
         app = web.Application(client_max_size=64 << 20)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_get("/v1/models", self._list_models)
+        app.router.add_post("/openai/deployments/{name}/chat/completions", self._chat)
+        app.router.add_get("/openai/models", self._list_models)
         app.router.add_routes(self.audio.routes())
         app.router.add_post("/v1/moderations", self._moderate)
         # Handlers are cancelled when the client goes away: that is how we know.
@@ -119,7 +121,11 @@ class OpenAIEmulator:
         self._count_connection(http)
         refused = self._check_key(http)
         request = Request(
-            number=len(self.requests) + 1, path=http.path, headers=dict(http.headers), body=await http.json()
+            number=len(self.requests) + 1,
+            path=http.path,
+            query=dict(http.query),
+            headers=dict(http.headers),
+            body=await http.json(),
         )
         async with self._arrived:
             self.requests.append(request)

@@ -21,6 +21,7 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: Json
+    query: Mapping[str, str] = field(default_factory=dict)
     was_cancelled: bool = False
     """Whether the client went away before the answer was complete."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)

@@ -15,7 +15,6 @@ from bot.hook_calls import HookCalls
 from bot.llm.model import (
     INTERRUPTED,
     Attempt,
-    Bill,
     Completion,
     Finish,
     Handover,
@@ -179,7 +178,7 @@ class Agent:
             tools=tools,
             thinking=turn.settings.values.thinking,
             fallbacks=turn.fallbacks,
-            bill=_bill(turn, prompt),
+            bill=replace(turn.bill, input_tokens=prompt.usage.used - prompt.usage.max_tokens),
         )
         # Text before a tool call stays above the text that comes after it.
         before = f"{answer.text}\n\n" if answer.text else ""
@@ -232,16 +231,6 @@ async def _noted(events: AsyncGenerator[ModelEvent, None], asked: Asked) -> Asyn
     except ModelError as error:
         asked.model = error.model
         raise
-
-
-def _bill(turn: Turn, prompt: Prompt) -> Bill:
-    """Whom a request counts against; where the persona speaks first, nobody has asked."""
-    return Bill(
-        place_key=turn.session.channel.place_key,
-        author_key=None if turn.raises is not None else turn.asker.key,
-        is_exempt=turn.asker.is_exempt,
-        input_tokens=prompt.usage.used - prompt.usage.max_tokens,
-    )
 
 
 async def _show_doing(show: Show, text: str, doing: str) -> None:

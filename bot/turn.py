@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from bot.chat import Speaker
 from bot.llm.catalogue import ModelLimits
+from bot.llm.model import Bill
 from bot.memory.items import NO_MEMORY, Item, Written
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
@@ -182,6 +183,15 @@ class Turn:
     """The other personas that speak here."""
     fallbacks: tuple[str, ...] = ()
     """The models that answer where the server of `model` does not, by their full names."""
+
+    @property
+    def bill(self) -> Bill:
+        """Whom its calls count against; where the persona speaks first, nobody has asked."""
+        return Bill(
+            place_key=self.session.channel.place_key,
+            author_key=None if self.raises is not None else self.asker.key,
+            is_exempt=self.asker.is_exempt,
+        )
 
     @property
     def is_group(self) -> bool:

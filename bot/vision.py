@@ -11,7 +11,6 @@ from bot.accounting import side_record
 from bot.llm.model import (
     INTERRUPTED,
     Attempt,
-    Bill,
     Completion,
     Image,
     Model,
@@ -62,7 +61,7 @@ class Vision:
                 ModelMessage(role=Role.USER, text="The picture:", images=(image,)),
             ),
             max_output_tokens=MOST_TOKENS,
-            bill=Bill(place_key=turn.session.channel.place_key, author_key=turn.asker.key),
+            bill=turn.bill,
         )
         outcome, calls = INTERRUPTED, list[Attempt | Completion]()
         try:

@@ -5,7 +5,7 @@ PYTHON ?= $(shell for v in python3 python3.14 python3.13 python3.12 python3.11; 
 	if $$v -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$v; break; fi; done)
 TEST_WORKERS ?= 2
 
-.PHONY: run test lint fmt lock bench bench-memory clean
+.PHONY: run test lint fmt lock bench bench-memory prices clean
 
 run: $(VENV)/.run-stamp
 	@$(BIN)/familiar db upgrade --quiet
@@ -33,6 +33,11 @@ lock: $(VENV)/.dev-stamp
 
 bench: $(VENV)/.dev-stamp
 	$(BIN)/python -m bench
+
+# What the public price list has otherwise than our tables, which are literal because importing it takes 32 MB.
+prices: $(VENV)/.dev-stamp
+	$(BIN)/uv pip install --quiet --no-deps --upgrade --target build/price-list genai-prices
+	PYTHONPATH=build/price-list $(BIN)/python -m bench.price_list
 
 bench-memory: $(VENV)/.dev-stamp
 	$(BIN)/python -m bench memory

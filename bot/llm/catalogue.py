@@ -157,11 +157,10 @@ _FAMILIES = (
     # Anthropic
     _family(r"claude-3[.-]7", 200_000, 64_000, BOTH),
     _family(r"claude-(?:[123]|instant|v)", 200_000, 4_096, SEES),
-    _family(r"claude-(?:opus|sonnet|haiku)-4(?![.-][6-9]\b)", 200_000, 32_000, BOTH),
+    _family(r"claude-(?:(?:opus|sonnet|haiku)-4(?![.-][6-9]\b)|4-)", 200_000, 32_000, BOTH),
     _family(r"claude", M, 64_000, BOTH),
     # Google
-    _family(r"gemini-1\.5-pro|gemini-pro-1\.5", 2 * M, 8_192, SEES),
-    _family(r"gemini-(?:1\.5|2\.0)", M, 8_192, SEES),
+    _family(r"gemini-(?:1\.5|2\.0|(?:flash|pro)-1\.5)", M, 8_192, SEES),
     _family(r"gemini-(?:1\.0|pro$)", 32_768, 8_192),
     _family(r"gemini", M, None, BOTH),
     _family(r"gemma-?4", 131_072, None, BOTH),
@@ -214,8 +213,8 @@ _FAMILIES = (
     # Zhipu, Moonshot, MiniMax, ByteDance
     _family(r"glm-5\.[23]", M, None, THINKS),
     _family(r"glm-5v", 202_752, None, BOTH),
-    _family(r"glm-(?:5|4\.[67])", 200_000, 131_072, THINKS),
     _family(r"glm-4\.\dv", 65_536, 16_384, BOTH),
+    _family(r"glm-(?:5|4\.[67])", 200_000, 131_072, THINKS),
     _family(r"glm-4\.5", 131_072, 98_304, THINKS),
     _family(r"glm", 128_000, 4_096),
     _family(r"kimi-k3", M, None, BOTH),

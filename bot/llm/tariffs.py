@@ -124,6 +124,8 @@ _PRICES = """\
 chatgpt-4o 5 5 15
 codex-mini 1.5 0.375 6
 gpt-3-5-turbo 0.5 0.5 1.5
+gpt-3-5-turbo-0613 1.5 1.5 2
+gpt-3-5-turbo-1106 1 1 2
 gpt-4 30 30 60
 gpt-4-1 2 0.5 8
 gpt-4-1-mini 0.4 0.1 1.6
@@ -131,6 +133,8 @@ gpt-4-1-nano 0.1 0.025 0.4
 gpt-4-5 75 37.5 150
 gpt-4-turbo 10 10 30
 gpt-4o 2.5 1.25 10
+gpt-4o-2024-05-13 5 5 15
+openai/gpt-4o:extended 6 6 18
 gpt-4o-mini 0.15 0.075 0.6
 gpt-5 1.25 0.125 10
 gpt-5-1 1.25 0.125 10
@@ -230,6 +234,7 @@ mistral-large-4 0.7 0.07 2.1
 mistral-medium-3-1 0.4 0.04 2
 mistral-medium-3-5 1.5 0.15 7.5
 mistral-medium 1.5 0.15 7.5
+mistral-medium-2312 2.7 2.7 8.1
 mistral-small-2603 0.15 0.015 0.6
 mistral-small 0.15 0.015 0.6
 kimi-k2-0711 0.6 0.15 2.5

@@ -80,6 +80,19 @@ def test_it_asks_before_it_keeps_a_card(
     assert [persona.granted.model for persona in found.values()] == ["lab/other"] * count
 
 
+def test_where_nobody_answers_the_way_without_a_question_is_told(tmp_path: Path, card: Path) -> None:
+    done = familiar(tmp_path, "familiar persona import mira.png < /dev/null")
+    assert done.returncode == 1
+    assert "Nobody answers here, so nothing was done; --yes goes ahead without asking." in done.stderr
+
+
+def test_settings_with_faults_are_no_silent_reason_to_leave_imported_cards_out(tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("CONTEXT_TOKENS=many\n", encoding="utf-8")
+    done = familiar(tmp_path, "familiar persona list")
+    assert (done.returncode, "Bryony" in done.stdout) == (0, True)
+    assert "imported cards are left out here; `familiar doctor` tells what is wrong" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "told"),
     [

@@ -91,7 +91,7 @@ async def test_the_next_piped_line_waits_for_a_growing_answer(pipe: Pipe, tasks:
     running = tasks.spawn("run", pipe.console.run(pipe.persona.deliver))
     reply = await pipe.persona.replies.get()
     await reply.update("Once ")
-    assert pipe.written == "Once "
+    assert pipe.written == "Once"
     await reply.update("Once upon a time")
     assert pipe.written == "Once upon a time"
     assert [inbound.text for inbound in pipe.persona.heard] == ["one"]
@@ -168,7 +168,7 @@ async def test_what_the_model_says_commands_no_terminal(pipe: Pipe) -> None:
     await reply.finish(Outbound(text="a\x1b[2J\x9b2J\r\n\tb\x07\x7f"))
     blank = await pipe.console.open_reply(pipe.console.channel)
     assert await blank.finish(Outbound(text="\x1b\x07")) == ()
-    assert pipe.written == "a[2J2J\n\tb\n"
+    assert pipe.written == "a[2J2J\nb\n"
 
 
 async def test_why_an_answer_failed_is_told_to_the_one_who_can_mend_it(pipe: Pipe) -> None:
@@ -201,7 +201,7 @@ async def test_a_notice_does_not_break_into_a_line(pipe: Pipe) -> None:
     await growing.update("Once ")
     await notice.finish(Outbound(text="A notice."))
     await growing.finish(Outbound(text="Once upon a time."))
-    assert pipe.written == "Once \nA notice.\nupon a time.\n"
+    assert pipe.written == "Once\nA notice.\n upon a time.\n"
 
 
 async def test_buttons_are_the_commands_they_stand_for(pipe: Pipe) -> None:

@@ -70,7 +70,6 @@ async def test_completion_offers_what_can_come_next(line: str, offers: list[str]
         ("/会话 设置 notices ", ["on", "off"]),
         ("/help persona u", ["persona use"]),
         ("/memory add -w Ann Ray fact -d 2026-12-24 -w m", ["me"]),
-        ("/memory add -w Ann Ray fact text -", ["-d"]),
     ],
 )
 async def test_completion_of_a_value_knows_the_key_on_the_line(make_app: MakeApp, line: str, offers: list[str]) -> None:

@@ -115,7 +115,13 @@ async def test_no_name_of_a_file_leads_out_of_the_folder(tmp_path: Path, name: s
 async def test_a_terminal_shows_what_a_file_would_hold_where_none_can_be_saved(tmp_path: Path) -> None:
     (tmp_path / "exports").touch()
     told = await told_by_terminal(tmp_path / "exports")
-    assert told.startswith("Here are the notes.\n\n# Notes\nmuch to say\n")
+    assert told.startswith("Here are the notes.\n# Notes\nmuch to say\n")
+
+
+async def test_what_a_file_would_hold_is_shown_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "exports").touch()
+    notes = Outbound(text="Here.", file=OutFile(name="x.json", text='{"*a*": "b\\_c"}\n'))
+    assert await told_by_terminal(tmp_path / "exports", notes) == 'Here.\n{"*a*": "b\\_c"}\n'
 
 
 def test_a_terminal_has_no_addresses() -> None:

@@ -10,11 +10,12 @@ import threading
 from collections.abc import Iterator
 from typing import TextIO
 
+from adapters.console.plain import sure_part, to_plain
 from bot.chat import Outbound
 
 
 class Paper:
-    """A `Surface` that only ever appends. What it writes is the Markdown source, fit for another program."""
+    """A `Surface` that only ever appends. What it writes is plain text, fit for another program."""
 
     def __init__(self, stdin: TextIO, stdout: TextIO) -> None:
         self._stdin, self._stdout = stdin, stdout
@@ -35,15 +36,15 @@ class Paper:
         """Nothing to show."""
 
     async def grow(self, reply: object, text: str) -> None:
-        """Append what is new."""
-        written = self._written.get(reply, "")
+        """Append what is new and sure to stay."""
+        text, written = to_plain(sure_part(text)), self._written.get(reply, "")
         if text.startswith(written):
             self._append(reply, text[len(written) :])
             self._written[reply] = text
 
     async def show(self, reply: object, outbound: Outbound) -> None:
         """Append the rest, or the whole text on a new line when it differs from what stands there."""
-        text, written = outbound.text.rstrip(), self._written.pop(reply, "")
+        text, written = to_plain(outbound.text), self._written.pop(reply, "")
         if not text.startswith(written.rstrip()):
             self._end_line()
             written = ""
@@ -53,10 +54,10 @@ class Paper:
             self._append(reply, f"  /{button.command}  {button.label}\n")
         self._unfinished = None
 
-    async def tell(self, line: str) -> None:
+    async def tell(self, text: str) -> None:
         """Append it."""
         self._end_line()
-        self._stdout.write(f"{line}\n")
+        self._stdout.write(f"{text}\n")
         self._stdout.flush()
 
     def drop(self, reply: object) -> None:

@@ -32,8 +32,8 @@ class Surface(Protocol):
     async def show(self, reply: object, outbound: Outbound) -> None:
         """Show the final text, in place of what has grown."""
 
-    async def tell(self, line: str) -> None:
-        """Show one line of ours, which is no Markdown."""
+    async def tell(self, text: str) -> None:
+        """Show a text as it is, which is no Markdown."""
 
     def drop(self, reply: object) -> None:
         """Show no more of it."""
@@ -107,11 +107,10 @@ class ConsoleReply:
         if not outbound.file:
             return await self._end(outbound)
         path = await self._save(outbound.file)
-        if path is None:
-            return await self._end(replace(outbound, text=f"{outbound.text}\n\n{outbound.file.text}", file=None))
         parts = await self._end(replace(outbound, file=None))
-        with self._unless_gone():
-            await self._surface.tell(f"→ {path}".translate(CONTROLS))
+        if told := f"→ {path}" if path else outbound.file.text.rstrip():
+            with self._unless_gone():
+                await self._surface.tell(told.translate(CONTROLS))
         return parts
 
     def _named(self, text: str) -> str:

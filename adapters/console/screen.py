@@ -114,10 +114,10 @@ class Screen:
                 self._console.print(Text.assemble("  ", (f"/{button.command}", "cyan"), f"  {button.label}"))
             self._console.print()
 
-    async def tell(self, line: str) -> None:
+    async def tell(self, text: str) -> None:
         """Print it, set apart from what a persona says."""
         async with self._above_prompt():
-            self._console.print(Text(line, style="dim"))
+            self._console.print(Text(text, style="dim"))
             self._console.print()
 
     def drop(self, reply: object) -> None:

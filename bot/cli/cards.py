@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+import sys
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
@@ -26,10 +26,15 @@ OPERATOR = "operator"
 
 
 def known_personas() -> PersonaLibrary:
-    """All personas; without the imported ones where the settings or the database cannot be read."""
+    """All personas; the imported ones only where the settings, whose faults are told, and the database can be read."""
     library = PersonaLibrary()
-    with suppress(SettingsError):
+    try:
         put_imported(library, load_settings().sqlite_url)
+    except SettingsError:
+        told = (
+            "The settings need attention, so imported cards are left out here; `familiar doctor` tells what is wrong."
+        )
+        print(told, file=sys.stderr)
     return library
 
 
@@ -78,7 +83,7 @@ def _import_one(path: Path, place: str | None, url: str, *, accept: bool, yes: b
         return False
     proposals = proposals_of(read.card)
     _describe(path, read, proposals, accept=accept)
-    if not yes and not typer.confirm(f"Import it for {place or 'all places'}?"):
+    if not yes and not _confirmed(f"Import it for {place or 'all places'}?"):
         return True
     new = NewPersona(
         card=read.card,
@@ -163,7 +168,7 @@ def remove_card(
         raise typer.BadParameter(
             inert(f"{persona.name} lies in {persona.source_path}; only imported cards are removed.")
         )
-    if yes or typer.confirm(f"Take {inert(persona.name)} ({persona.id}) away?"):
+    if yes or _confirmed(f"Take {inert(persona.name)} ({persona.id}) away?"):
         write_once(load_settings().sqlite_url, personas.retire, persona.id, by=OPERATOR, now=datetime.now(UTC))
         _say(f"{persona.name} is gone; `familiar persona restore {persona.id}` brings it back.")
 
@@ -181,6 +186,20 @@ def _original(persona: Persona) -> Original | None:
     if not persona.is_imported:
         return None
     return read_once(load_settings().sqlite_url, personas.read_original, None, persona.id)
+
+
+def _confirmed(question: str) -> bool:
+    """Whether somebody says yes.
+
+    Raises:
+        Abort: nobody is there to be asked, or they break it off.
+    """
+    try:
+        return typer.confirm(question)
+    except typer.Abort:
+        if not sys.stdin.isatty():
+            print("\nNobody answers here, so nothing was done; --yes goes ahead without asking.", file=sys.stderr)
+        raise
 
 
 def _say(text: str) -> None:

@@ -42,7 +42,7 @@ async def test_without_a_token_run_talks_in_the_terminal_and_chat_goes_on_there(
     assert in_vain == "TOOL_GROUPS names web, a group that no tool has; WEB__FETCH=on brings it"
     assert "Bryony speaking" in greeting
     assert answer == "answer to: my dog is Rex"
-    assert "- **Bryony** speaks here." in status
+    assert "• Bryony speaks here." in status
     assert unknown == "I don't know that command. /help shows those I do."
     async with running_bot(tmp_path, settings(model), arguments=("chat",), stdin=b"what is its name?") as bot:
         assert await bot.ended(30) == 0
@@ -60,7 +60,7 @@ async def test_a_failing_model_server_is_told_without_its_key_and_ends_nothing(
         assert await bot.ended(30) == 0
     assert bot.output.count("My language model turned the request down") == 2
     assert bot.output.count(f"Check PROVIDERS__LAB__API_KEY. (more in {tmp_path / 'data' / 'chat.log'})") == 2
-    assert "- `/model` – " in bot.output
+    assert "• /model – " in bot.output
     log = (tmp_path / "data" / "chat.log").read_text()
     assert "Check PROVIDERS__LAB__API_KEY." in log
     assert KEY not in bot.output + log

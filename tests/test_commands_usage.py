@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 from sqlalchemy import select, update
 
-from bot.llm.model import Usage
+from bot.commands.usage import money_words
+from bot.llm.model import ToolCall, Usage
+from bot.store.database import Tx
 from bot.store.ledger_tables import model_calls
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_channel
 from tests.conftest import MakeApp
@@ -19,17 +24,15 @@ PRICED = {
 """Dollars for a million tokens; cached ones cost a tenth."""
 USED = Usage(input_tokens=1_000_000, cached_tokens=500_000, output_tokens=100_000)
 """A dollar for what was read, ten cents for what was cached, and another dollar."""
+OK = Reply(text="ok", usage=USED)
 
 
-async def open_priced(make_app: MakeApp, **settings: object) -> Chat:
-    model = ScriptedModel([Reply(text="ok", usage=USED)])
+async def open_priced(make_app: MakeApp, replies: Sequence[Reply] = (OK,), **settings: Any) -> Chat:
+    """A chat in a group that Alice manages, with a model that has a price."""
+    model = ScriptedModel(replies)
     adapter = FakeAdapter(managers=["alice"])
-    return await open_chat(
-        make_app, model=model, adapter=adapter, persona="none", **{"providers": PRICED, "quota": NO_RATE, **settings}
-    )
-
-
-NO_RATE = {"messages_per_minute": 0}
+    settings = {"persona": "none", "providers": PRICED, "quota": {"messages_per_minute": 0}, **settings}
+    return await open_chat(make_app, model=model, adapter=adapter, **settings)
 
 
 async def test_each_reads_their_own_share_with_what_it_cost(make_app: MakeApp) -> None:
@@ -67,12 +70,101 @@ async def test_days_weeks_and_months_begin_by_the_time_zone_of_the_settings(
 
 
 async def _date_calls(chat: Chat, moments: list[str]) -> None:
-    from datetime import UTC, datetime
+    """Let the calls have been made at these moments."""
 
-    def date(tx):  # type: ignore[no-untyped-def]
+    def date(tx: Tx) -> None:
         ids = tx.execute(select(model_calls.c.id).order_by(model_calls.c.id)).scalars().all()
         for number, moment in zip(ids, moments, strict=True):
             at = datetime.fromisoformat(moment).replace(tzinfo=UTC)
             tx.execute(update(model_calls).where(model_calls.c.id == number).values(at=at))
 
     await chat.app.core.db.run(date)
+
+
+async def test_what_goes_on_behind_tools_and_into_notes_is_told_apart(make_app: MakeApp) -> None:
+    call = ToolCall(id="1", name="roll_dice", arguments='{"dice": "d6"}')
+    chat = await open_priced(make_app, [Reply(text="", tool_calls=(call,), usage=USED), Reply(text="six", usage=USED)])
+    await chat.say("roll a die")
+    (told,) = await chat.say("/usage here")
+    assert "- answers: 1 call, " in told
+    assert "- answers that go on behind tools: 1 call, " in told
+
+
+async def test_a_persona_has_its_own_account_in_each_place(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app, persona="bryony")
+    await chat.say("hello", channel=GROUP)
+    await chat.say("/persona use thrupp", channel=GROUP)
+    await chat.say("hello", channel=GROUP)
+    await chat.say("hello again", channel=GROUP)
+    (told,) = await chat.say("/usage persona day", channel=GROUP)
+    assert told.startswith("Thrupp here today: 2 calls")
+    (told,) = await chat.say("/usage here day -b persona", channel=GROUP)
+    assert ("- Thrupp: 2 calls" in told, "- Bryony: 1 call" in told) == (True, True)
+
+
+async def test_all_of_it_is_told_by_place_to_those_alone_who_run_the_bot(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app, access={"admins": ["fake:bob"]})
+    for number in range(10):
+        await chat.say("hello", channel=make_channel(f"room{number}", dm=True))
+    (refused,) = await chat.say("/usage all")
+    assert "ACCESS\\_\\_ADMINS" in refused or "ACCESS__ADMINS" in refused
+    (told,) = await chat.say("/usage all", author=BOB)
+    assert told.startswith("Everywhere this month: 10 calls")
+    assert told.count("- fake:dm-room") == 8
+    assert chat.last_reply.outbound is not None
+    ((button,),) = chat.last_reply.outbound.buttons
+    (second,) = await chat.press(button.command, author=BOB)
+    assert second.count("- fake:dm-room") == 2
+
+
+async def test_who_asked_how_much_is_told_to_those_alone_who_manage_the_place(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app)
+    await chat.say("hello", author=BOB, channel=GROUP)
+    await chat.say("hello", channel=GROUP)
+    (refused,) = await chat.say("/usage here -b person", author=BOB, channel=GROUP)
+    assert "Bob" not in refused
+    (told,) = await chat.say("/usage here -b person", channel=GROUP)
+    assert ("- Bob: 1 call" in told, "- Alice: 1 call" in told) == (True, True)
+
+
+async def test_a_price_that_nobody_knows_is_said_and_counted_as_none(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app, providers={"test": {"base_url": "https://models.example/v1"}})
+    await chat.say("hello")
+    (told,) = await chat.say("/usage")
+    assert "USD" not in told
+    assert "Nobody knows what 1 of these calls cost" in told
+
+
+async def test_a_model_at_home_costs_nothing_and_has_no_unknown_price(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app, providers={"test": {"base_url": "http://127.0.0.1:9/v1"}})
+    await chat.say("hello")
+    (told,) = await chat.say("/usage")
+    assert told == "Your share this month: 1 call, 1,000,000 tokens read (50 % of them cached), 100,000 written."
+
+
+async def test_totals_survive_reset_and_clearing(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app)
+    await chat.say("hello")
+    before = await chat.say("/usage")
+    await chat.say("/reset")
+    await chat.say("/memory clear all --yes")
+    assert await chat.say("/usage") == before
+
+
+async def test_whoever_has_asked_nothing_reads_that(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app)
+    assert await chat.say("/usage week") == ["No model was asked for that this week."]
+
+
+@pytest.mark.parametrize(
+    ("money", "words"),
+    [
+        ({}, ""),
+        ({"USD": 4_200_000_000}, "4.20 USD"),
+        ({"USD": 1_234_567_000_000_000, "CNY": 500_000_000}, "1,234,567.00 USD + 0.50 CNY"),
+        ({"USD": 123_456}, "0.00012 USD"),
+        ({"USD": 0}, "0.00 USD"),
+    ],
+)
+def test_money_is_told_in_its_own_currency_and_never_rounded_to_nothing(money: dict[str, int], words: str) -> None:
+    assert money_words(money) == words

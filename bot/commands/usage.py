@@ -51,7 +51,7 @@ async def show_usage(call: Call, desk: Desk) -> Outbound:
 
 def money_words(money: Mapping[str, int]) -> str:
     """Sums in each currency, "1.23 USD + 4.56 CNY"; "" for nothing."""
-    return " + ".join(f"{_amount(nanos / NANOS)} {currency}" for currency, nanos in money.items())
+    return " + ".join(f"{_amount(nanos / NANOS)} {currency}".rstrip() for currency, nanos in money.items())
 
 
 def _amount(amount: float) -> str:

@@ -140,7 +140,8 @@ class Purse:
                 continue
             counter, until = _counter(limit, TOKENS, bill, moment), limit.period.end(moment)
             sums = budgets.spent_money(tx, counter) if limit.is_money else {TOKENS: budgets.spent(tx, counter)}
-            found += [Standing(limit=limit, spent=sums[unit], unit=unit, until=until) for unit in sums or ("",)]
+            sums = sums or {"": 0}  # no money was spent yet, in whichever currency
+            found += [Standing(limit=limit, spent=sums[unit], unit=unit, until=until) for unit in sums]
         return found
 
     def _moment(self) -> datetime:

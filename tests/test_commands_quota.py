@@ -1,0 +1,72 @@
+"""/quota: what is left, of one's own limits and, for those who look after them, of the others."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.llm.model import Usage
+from bot.testing import FakeAdapter, Reply, ScriptedModel
+from tests.conftest import MakeApp
+from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
+
+LIMITS = {
+    "messages_per_minute": 5,
+    "place_messages_per_minute": 50,
+    "person": {"tokens_per_day": 10_000, "money_per_month": 20},
+    "place": {"tokens_per_month": 40_000},
+    "total": {"money_per_day": 100},
+}
+PRICED = {"test": {"base_url": "https://models.example/v1", "input_price": 1_000, "output_price": 1_000}}
+
+
+async def open_limited(make_app: MakeApp, **settings: Any) -> Chat:
+    """Alice runs the bot, Bob has no rights; an answer costs a thousand tokens, each a tenth of a cent."""
+    model = ScriptedModel([Reply(text="ok", usage=Usage(input_tokens=900, output_tokens=100))])
+    given = {"persona": "none", "providers": PRICED, "quota": LIMITS, "access": {"admins": ["fake:alice"]}}
+    return await open_chat(make_app, model=model, adapter=FakeAdapter(), max_output_tokens=100, **{**given, **settings})
+
+
+async def test_everybody_reads_what_is_left_to_them(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app)
+    for _ in range(2):
+        await chat.say("hello", author=BOB, channel=GROUP)
+    (told,) = await chat.say("/quota", author=BOB, channel=GROUP)
+    assert told.splitlines() == [
+        "Your limits:",
+        "- In this minute 3 of 5 answers are left",
+        "- Today: 2,000 of 10,000 tokens (20 %), anew from 2026-11-02 00:00 UTC",
+        "- This month: 2.00 USD of 20.00 USD (10 %), anew from 2026-12-01 00:00 UTC",
+    ]
+    assert chat.last_reply.outbound is not None
+    assert chat.last_reply.outbound.private
+
+
+async def test_those_who_look_after_a_limit_read_how_it_stands(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app)
+    await chat.say("hello", author=BOB, channel=GROUP)
+    (told,) = await chat.say("/quota", author=ALICE, channel=GROUP)
+    mine, places, whole = told.split("\n\n")
+    assert "- Today: 0 of 10,000 tokens (0 %)" in mine
+    assert "- This month: 1,000 of 40,000 tokens (2 %)" in places
+    assert "- In this minute 49 of 50 answers are left" in places
+    assert "- Today: 1.00 USD of 100.00 USD (1 %)" in whole
+
+
+@pytest.mark.parametrize(
+    ("quota", "told"),
+    [
+        ({"messages_per_minute": 0}, "No limits are set for you."),
+        ({**LIMITS, "exempt_users": ["fake:bob"]}, "The limits per person and place do not count for you."),
+    ],
+)
+async def test_whoever_has_no_limits_reads_that(make_app: MakeApp, quota: dict[str, Any], told: str) -> None:
+    chat = await open_limited(make_app, quota=quota)
+    assert await chat.say("/quota", author=BOB, channel=GROUP) == [told]
+
+
+async def test_money_that_nobody_has_spent_yet_has_no_currency(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app)
+    (told,) = await chat.say("/quota", author=BOB)
+    assert "- This month: 0.00 of 20.00 (0 %)" in told

@@ -124,7 +124,7 @@ class Agent:
         Raises:
             ModelError: a call failed; the text shown so far is in `answer`.
         """
-        offered = tuple(tool.spec for tool in self.tools_for(turn))
+        offered = prompt.basis.tools
         for step in range(len(answer.exchanges), self._max_steps + 1):
             # After the last round the model must answer with what it has.
             tools = offered if step < self._max_steps else ()

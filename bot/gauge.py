@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.agent import Agent
+from bot.llm.model import ToolSpec
 from bot.opening import TurnOpener
-from bot.prompt.build import PromptBuilder
+from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.tokens import ModelTokens
 from bot.prompt.usage import PromptUsage
 from bot.turn import Asker
@@ -30,9 +32,24 @@ class Gauge:
         Raises:
             NoRoom: persona, rules and tools leave no room for anything.
         """
+        built = await self._build(session_id, asker, persona_id)
+        return built[1].usage if built else None
+
+    async def tools_left_out(self, session_id: int, asker: Asker, persona_id: str | None = None) -> tuple[str, ...]:
+        """The names of tools that are on, and for which that request has no room.
+
+        Raises:
+            NoRoom: as `snapshot`.
+        """
+        built = await self._build(session_id, asker, persona_id)
+        tools, offered = (built[0], built[1].basis.tools) if built else ((), ())
+        return tuple(tool.name for tool in tools if tool not in offered)
+
+    async def _build(
+        self, session_id: int, asker: Asker, persona_id: str | None
+    ) -> tuple[Sequence[ToolSpec], Prompt] | None:
         turn = await self.opener.preview(session_id, asker, persona_id)
         if turn is None:
             return None
         tools = [tool.spec for tool in self.agent.tools_for(turn)]
-        prompt = await self.builder.build(turn, factor=self.tokens.factor(turn.model), tools=tools)
-        return prompt.usage
+        return tools, await self.builder.build(turn, factor=self.tokens.factor(turn.model), tools=tools)

@@ -78,8 +78,9 @@ async def answer(
         shown.append(text)
 
     turn = turn or make_turn()
-    prompt = await BUILDER.build(turn, factor=1)
-    await Agent(model, Toolbox([*tools]), builder=BUILDER, max_steps=steps).answer(turn, prompt, given, show)
+    agent = Agent(model, Toolbox([*tools]), builder=BUILDER, max_steps=steps)
+    prompt = await BUILDER.build(turn, factor=1, tools=[one.spec for one in agent.tools_for(turn)])
+    await agent.answer(turn, prompt, given, show)
     return given, shown
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bot.chat import ChannelRef, Inbound, InboundKind, Outbound
-from bot.hooks import DROP, Drop, Hooks, ModelInput, Origin, Phase, Refusal, Withheld
+from bot.hooks import DROP, Drop, Hooks, ModelInput, Origin, Phase, Refusal
 from bot.llm.model import ModelMessage, ModelUnreachable, Role, ToolCall
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_inbound
 from bot.turn import Turn
@@ -89,32 +89,6 @@ async def test_D10_a_dropped_command_does_not_keep_its_caller_waiting(open_hooke
 async def _noted(note: Callable[[object], None], what: object) -> bool:
     note(what)
     return False
-
-
-async def test_what_a_hook_withholds_no_prompt_has_and_the_answer_comes_without_it(open_hooked: OpenHooked) -> None:
-    async def withhold(turn: Turn) -> Withheld | None:
-        spam = tuple(row.id for row in turn.history if "spam" in row.text)
-        return Withheld(messages=spam, reason="No spam.") if spam else None
-
-    chat = await open_hooked(before_turn=withhold, persona="none")
-    await chat.say("spam!", author=BOB, channel=GROUP, mentions_me=False)
-    assert await chat.say("hello", channel=GROUP) == ["ok"]
-    assert await chat.say("more spam", channel=GROUP) == ["No spam."]
-    await chat.say("again", channel=GROUP)
-    assert [text for _, text in chat.last_prompt if "spam" in text] == []
-    assert len(chat.model.requests) == 2
-
-
-async def test_a_hook_refuses_a_turn_for_now_and_retry_answers_it_later(open_hooked: OpenHooked) -> None:
-    reasons = ["Not before six."]
-
-    async def refuse(_turn: Turn) -> Refusal | None:
-        return Refusal(reason=reasons.pop()) if reasons else None
-
-    chat = await open_hooked(before_turn=refuse, persona="none")
-    assert await chat.say("hello") == ["Not before six."]
-    assert await chat.say("/retry") == ["ok"]
-    assert chat.last_prompt == [("user", "hello")]
 
 
 # What the model is asked
@@ -238,32 +212,6 @@ async def test_an_answer_is_replaced_before_anybody_sees_any_of_it(open_hooked: 
     assert chat.last_reply.shown == []
     await chat.say("what?")
     assert ("assistant", "oh d*** it all") in chat.last_prompt
-
-
-async def test_a_hook_refuses_an_answer_which_is_neither_shown_nor_kept(open_hooked: OpenHooked) -> None:
-    async def refuse(_turn: Turn, text: str) -> Refusal | None:
-        return Refusal(reason="Ask for something else.") if "secret" in text else None
-
-    chat = await open_hooked(before_reply=refuse, model=ScriptedModel(["the secret", "fine"]), persona="none")
-    assert await chat.say("tell me") == ["Ask for something else."]
-    await chat.say("hello")
-    assert chat.last_prompt == [("user", "tell me"), ("user", "hello")]
-
-
-@pytest.mark.parametrize("wants", [True, False, "a fault"])
-async def test_an_answer_grows_where_the_hook_that_would_change_it_does_not_want_it(
-    open_hooked: OpenHooked, wants: bool | str
-) -> None:
-    async def shout(_turn: Turn, text: str) -> str:
-        return text.upper()
-
-    async def want(_turn: Turn) -> Any:
-        return wants
-
-    adapter = FakeAdapter(streams=True)
-    chat = await open_hooked(before_reply=shout, wants_reply=want, adapter=adapter, persona="none")
-    assert await chat.say("hello") == ["OK" if wants else "ok"]
-    assert bool(chat.last_reply.shown) is not bool(wants)
 
 
 async def test_every_send_goes_through_on_outbound(open_hooked: OpenHooked) -> None:

@@ -116,9 +116,7 @@ def build_app(
     pipeline = build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
     for name, adapter in (_build_adapters(core, menu) if adapters is None else adapters).items():
         core.platforms[name] = adapter
-    default = models.directory.default
-    services = Services(model=models.model, servers=models.servers, default_model=default, opener=opener, keeper=keeper)
-    core.host.connect(services)
+    _connect_host(core, models, opener, keeper)
     return App(
         core=core,
         servers=workshop.servers,
@@ -132,6 +130,12 @@ def build_app(
         jobs=build_jobs(core, models, keeper, desk, BOT_NAME),
         warmer=Warmer(opener=opener, builder=builder, model=models.model, tokens=models.tokens),
     )
+
+
+def _connect_host(core: Core, models: Models, opener: TurnOpener, keeper: Keeper) -> None:
+    default = models.directory.default
+    services = Services(model=models.model, servers=models.servers, default_model=default, opener=opener, keeper=keeper)
+    core.host.connect(services)
 
 
 def _build_adapters(core: Core, menu: CommandMenu) -> dict[str, Adapter]:

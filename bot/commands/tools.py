@@ -14,6 +14,7 @@ from bot.commands.tool_rights import find_group, groups_at
 from bot.errors import UserError
 from bot.llm.quirks import Quirk
 from bot.opening import model_in_force
+from bot.prompt.build import NoRoom
 from bot.tools import Tool
 from bot.tools.tool import ALL_GROUPS
 from bot.turn import Asker
@@ -37,12 +38,24 @@ async def list_tools(call: Call, desk: Desk) -> Outbound:
     pieces = [desk.text("tools-list", call.locale), "\n".join(f"- {line}" for line in lines)]
     if missing := [group for group in on if group not in (*groups, ALL_GROUPS)]:
         pieces.append(desk.text("tools-groups-missing", call.locale, groups=", ".join(missing), source=source))
+    if left_out := await _left_out(call, desk):
+        pieces.append(desk.text("tools-left-out", call.locale, names=", ".join(left_out)))
     if not groups:
         pieces.append(desk.text("tools-no-groups", call.locale))
     model = model_in_force(desk.models, call.settings).name
     if not desk.limits(model).tools or Quirk.NO_TOOLS in desk.learned(model):
         pieces.append(desk.text("tools-not-by-model", call.locale, model=model))
     return Outbound(text="\n\n".join(pieces))
+
+
+async def _left_out(call: Call, desk: Desk) -> Sequence[str]:
+    author = call.inbound.author
+    try:
+        return await desk.gauge.tools_left_out(
+            call.session.id, Asker(key=author.key, name=author.name), call.persona_id
+        )
+    except NoRoom:
+        return ()
 
 
 def _names_of(group: str, tools: Sequence[Tool]) -> str:

@@ -22,6 +22,7 @@ from bot.prompt.pruning import Fitted, fit
 from bot.prompt.rewriting import Whole, as_made, joined, late_of, rewritten, whole_of
 from bot.prompt.sections import Hold, Section, Slot
 from bot.prompt.shortening import cap
+from bot.prompt.tool_room import fit_tools
 from bot.prompt.usage import PrefixBreak, PromptUsage, counted_parts, scaled
 from bot.turn import Cuts, Sent, Turn
 
@@ -109,23 +110,23 @@ class PromptBuilder:
     async def build(
         self, turn: Turn, *, factor: float, tools: Sequence[ToolSpec] = (), budget: int | None = None
     ) -> Prompt:
-        """The prompt of a turn. `factor` is the model's safety factor; `budget` replaces the turn's when that was too
-        much for the server (M17).
+        """The prompt of a turn, with as many of the tools as have room. `factor` is the model's safety factor; `budget`
+        replaces the turn's when that was too much for the server (M17).
 
         Raises:
             NoRoom: what does not depend on the talk fills the budget.
         """
         texts = await asyncio.gather(*(self._section(section, turn) for section in self._sections))
         written = tuple((section, text) for section, text in zip(self._sections, texts, strict=True) if text)
-        tool_tokens = self._tool_tokens(tools)
-        more = tool_tokens + self._starter_tokens(turn)
-        frame = self._frame(written, more, int((turn.budget if budget is None else budget) / factor), factor)
+        total = int((turn.budget if budget is None else budget) / factor)
+        offered, tool_tokens = fit_tools(tools, total, self._tool_cost)
+        frame = self._frame(written, tool_tokens + self._starter_tokens(turn), total, factor)
         if budget is not None:
             frame = replace(frame, room=max(frame.room, SMALLEST_ROOM))  # a server's word about its window may be wrong
         elif frame.room < SMALLEST_ROOM and turn.history and frame.room < _least(turn):
             sections = int((frame.firm - tool_tokens) * factor)
             raise NoRoom(turn, sections=sections, tools=int(tool_tokens * factor))
-        basis = Basis(turn=turn, written=written, tools=tuple(tools), tool_tokens=tool_tokens, frame=frame)
+        basis = Basis(turn=turn, written=written, tools=offered, tool_tokens=tool_tokens, frame=frame)
         return self._assemble(basis, turn)
 
     def extend(self, prompt: Prompt, exchanges: Sequence[ToolExchange], *, tools: Sequence[ToolSpec]) -> Prompt:
@@ -259,7 +260,10 @@ class PromptBuilder:
         return Costs(turn=turn, count=self._count).row(turn.starter) if turn.starter else 0
 
     def _tool_tokens(self, tools: Sequence[ToolSpec]) -> int:
-        return sum(self._count(str(tool.parameters) + tool.description) + MESSAGE_OVERHEAD_TOKENS for tool in tools)
+        return sum(map(self._tool_cost, tools))
+
+    def _tool_cost(self, tool: ToolSpec) -> int:
+        return self._count(str(tool.parameters) + tool.description) + MESSAGE_OVERHEAD_TOKENS
 
     async def _section(self, section: Section, turn: Turn) -> str | None:
         limit = self._section_timeout_ms / 1000 if self._section_timeout_ms and section.is_timed else None

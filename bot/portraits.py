@@ -56,7 +56,7 @@ class Portraits:
                 data = await self._original(persona)
                 return await asyncio.to_thread(as_square_jpeg, data, FACE_PIXELS) if data else None
             except CardError as error:
-                log.info("persona.picture_unusable", persona=persona.id, problem=error.problem)
+                log.info("persona.picture_unusable", persona=persona.id, problem=str(error.problem))
                 return None
 
     def forget(self, persona_ids: Collection[str]) -> None:
@@ -71,7 +71,7 @@ class Portraits:
         try:
             return await asyncio.to_thread(as_small_jpeg, data, SIDE_PIXELS)
         except CardError as error:
-            log.info("persona.picture_unusable", persona=persona.id, problem=error.problem)
+            log.info("persona.picture_unusable", persona=persona.id, problem=str(error.problem))
             return b""
 
     async def _original(self, persona: Persona) -> bytes | None:

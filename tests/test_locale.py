@@ -181,7 +181,7 @@ class Use:
     facts: frozenset[str] | None
 
 
-SPEAKING_CALLS = frozenset({"text", "say", "translate", "UserError"})
+SPEAKING_CALLS = frozenset({"text", "say", "translate", "UserError", "sentence", "warn", "CardError"})
 """Functions that take a message id as their first or second argument, by the last part of their name."""
 
 
@@ -195,18 +195,19 @@ def code() -> tuple[tuple[Path, ast.AST], ...]:
 
 def uses() -> Iterator[Use]:
     for path, node in code():
-        if isinstance(node, ast.Call) and (use := _use(node, path)):
-            yield use
+        if isinstance(node, ast.Call):
+            yield from _uses(node, path)
 
 
-def _use(call: ast.Call, path: Path) -> Use | None:
+def _uses(call: ast.Call, path: Path) -> Iterator[Use]:
     function = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     spoken = [arg.value for arg in call.args[:2] if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
     if function.lstrip("_") not in SPEAKING_CALLS or not spoken or not MESSAGE_ID.fullmatch(spoken[0]):
-        return None
+        return
     names = [keyword.arg for keyword in call.keywords]
     facts = None if None in names else frozenset(name for name in names if name and name != "locale")
-    return Use(where=f"{path}:{call.lineno}", message_id=spoken[0], facts=facts)
+    for message_id in spoken if function == "CardError" else spoken[:1]:
+        yield Use(where=f"{path}:{call.lineno}", message_id=message_id, facts=facts)
 
 
 def test_every_way_a_model_can_fail_has_words_for_people() -> None:

@@ -104,7 +104,7 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise CardError(f"The file cannot be read: {error.strerror}.", "Check its name and who may read it.") from error
+        raise CardError("card-file-unreadable", "card-unreadable-remedy", problem=str(error.strerror)) from error
 
 
 def _describe(path: Path, read: CardFile, proposals: Proposals, *, accept: bool) -> None:

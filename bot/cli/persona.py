@@ -122,7 +122,7 @@ def _check(path: Path) -> list[Finding]:
         return _check_folder(path)
     folders = card_folders(path)
     if not folders:
-        return [fault(str(path), CardError("There is no card in the folder.", f"Add a {CARD_FILES[0]}."))]
+        return [fault(str(path), CardError("card-folder-empty", "card-folder-empty-remedy", file=CARD_FILES[0]))]
     return [finding for folder in folders for finding in _check_folder(folder)]
 
 

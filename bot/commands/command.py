@@ -9,6 +9,7 @@ import re
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo
 
@@ -35,6 +36,7 @@ from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary, Shelf
 from bot.portraits import Portraits
 from bot.quota import Quota, Ruling
+from bot.sentences import Say
 from bot.settings import Settings
 from bot.store.database import Database, Tx
 from bot.store.sessions import SessionRow
@@ -148,6 +150,10 @@ class Desk:
     def say(self, message_id: str, call: Call, /, **facts: str | int | float) -> Outbound:
         """An answer from the catalogue, in the caller's language."""
         return Outbound(text=self.text(message_id, call.locale, **facts))
+
+    def words(self, call: Call) -> Say:
+        """The texts of the catalogue in the caller's language, for what was chosen before that was known."""
+        return partial(self.catalogue.text, locale=call.locale)
 
     async def may_run(self, spec: CommandSpec, call: Call) -> bool:
         """Whether the caller may use a command here."""

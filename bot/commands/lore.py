@@ -143,7 +143,7 @@ def _told(found: Activation, books: Mapping[str, LoreIndex], call: Call, desk: D
         _verdicts(heading if active else desk.text("lore-test-none", call.locale), active, call, desk),
         _verdicts(desk.text("lore-test-near", call.locale), near, call, desk) if near else "",
         desk.text("lore-test-hidden", call.locale, count=hidden) if hidden else "",
-        "\n".join(f"- {inert(str(warning))}" for warning in found.warnings[:TOLD]),
+        "\n".join(f"- {inert(warning.told(desk.words(call)))}" for warning in found.warnings[:TOLD]),
     ]
     return "\n\n".join(filter(None, pieces))
 

@@ -18,6 +18,7 @@ from bot.personas.card import CardError, CardWarning
 from bot.personas.formats import MAX_FILE_BYTES, read_file
 from bot.personas.formats.json import read_json
 from bot.personas.lorebook.limits import PLACE_ENTRIES
+from bot.sentences import Say
 from bot.store import lorebooks
 from bot.store.database import Tx
 
@@ -40,10 +41,11 @@ async def import_lore(call: Call, desk: Desk) -> Outbound:
     try:
         read, warnings, entries = await asyncio.to_thread(_read, data)
     except CardError as error:
-        raise UserError("lore-import-refused", file=file.name, problem=error.problem, remedy=error.remedy) from error
+        problem, remedy = error.problem.told(desk.words(call)), error.remedy.told(desk.words(call))
+        raise UserError("lore-import-refused", file=file.name, problem=problem, remedy=remedy) from error
     await desk.db.run(_keep, book, read, entries, "replace" in call.options)
     told = desk.text("lore-imported", call.locale, count=len(entries), book=name_of_book(book.name, call, desk))
-    return Outbound(text="\n\n".join(filter(None, (told, _listed(warnings)))))
+    return Outbound(text="\n\n".join(filter(None, (told, _listed(warnings, desk.words(call))))))
 
 
 def _read(data: bytes) -> tuple[Lorebook, Sequence[CardWarning], tuple[dict[str, object], ...]]:
@@ -52,7 +54,7 @@ def _read(data: bytes) -> tuple[Lorebook, Sequence[CardWarning], tuple[dict[str,
     is_text = data.lstrip(BOMS_AND_SPACE).startswith((b"{", b"["))
     found = find_book(read_json(data, max_bytes=MAX_FILE_BYTES) if is_text else read_file(data).card.character_book)
     if found is None:
-        raise CardError("There is no lorebook in it.", "Send a lorebook as JSON, or a card that has one.")
+        raise CardError("card-without-book", "card-without-book-remedy")
     book, warnings = read_book(found, max_entries=PLACE_ENTRIES)
     useless = LoreIndex(book, name="").warnings
     return book, (*warnings, *useless), tuple(map(entry_mapping, book.entries))
@@ -72,8 +74,8 @@ def _keep(tx: Tx, book: Owned, read: Lorebook, entries: tuple[dict[str, object],
         lorebooks.set_settings(tx, book.key, settings)
 
 
-def _listed(warnings: Sequence[CardWarning]) -> str:
-    lines = [f"- {inert(str(warning))}" for warning in warnings[:SHOWN_WARNINGS]]
+def _listed(warnings: Sequence[CardWarning], say: Say) -> str:
+    lines = [f"- {inert(warning.told(say))}" for warning in warnings[:SHOWN_WARNINGS]]
     if len(warnings) > SHOWN_WARNINGS:
         lines.append(f"- … +{len(warnings) - SHOWN_WARNINGS}")
     return "\n".join(lines)

@@ -27,7 +27,7 @@ async def export_card(call: Call, desk: Desk) -> Outbound:
     try:
         name, data = await asyncio.to_thread(write_persona, persona.card, form, call.now, came_as=came_as)
     except CardError as error:
-        raise UserError("persona-export-failed", problem=error.problem) from error
+        raise UserError("persona-export-failed", problem=error.problem.told(desk.words(call))) from error
     told = desk.text("persona-exported", call.locale, persona=persona.name)
     return Outbound(
         text=told, file=OutFile(name=name, text=desk.text("persona-export-no-file", call.locale), data=data)

@@ -48,14 +48,14 @@ async def import_card(call: Call, desk: Desk) -> Outbound:
         return await _say_yes(call, desk)
     place_key = None if "everywhere" in call.options else call.inbound.channel.place_key
     await demand_rights(place_key, call, desk)
-    brought = await _fetch(file)
+    brought = await _fetch(file, call, desk)
     draft, same = await desk.db.run(_keep, brought, place_key, call)
     if "yes" in call.options:
         return await _let_in(draft, call, desk)
     return Outbound(text=_question(brought, draft, same, call, desk), buttons=_buttons(draft, call, desk))
 
 
-async def _fetch(file: Attachment) -> _Brought:
+async def _fetch(file: Attachment, call: Call, desk: Desk) -> _Brought:
     assert file.fetch is not None
     if file.size > MAX_FILE_BYTES:
         raise UserError("file-too-large", limit=f"{MAX_FILE_BYTES >> 20} MB")
@@ -64,7 +64,8 @@ async def _fetch(file: Attachment) -> _Brought:
         read = await asyncio.to_thread(_read, data, PurePath(file.name).stem)
     except CardError as error:
         message_id = "persona-import-picture" if file.media_type.startswith("image/") else "persona-import-refused"
-        raise UserError(message_id, file=file.name, problem=error.problem, remedy=error.remedy) from error
+        problem, remedy = error.problem.told(desk.words(call)), error.remedy.told(desk.words(call))
+        raise UserError(message_id, file=file.name, problem=problem, remedy=remedy) from error
     return _Brought(name=file.name, data=data, read=read)
 
 
@@ -104,7 +105,7 @@ def _question(brought: _Brought, draft: Draft, same: str | None, call: Call, des
 
     read = brought.read
     heading = text("persona-import-read", persona=read.card.spoken_name, file=brought.name, form=read.container.upper())
-    warnings = [f"- {inert(str(told))}" for told in read.warnings[:SHOWN_WARNINGS]]
+    warnings = [f"- {inert(told.told(desk.words(call)))}" for told in read.warnings[:SHOWN_WARNINGS]]
     if len(read.warnings) > SHOWN_WARNINGS:
         warnings.append(f"- {text('persona-import-more', count=len(read.warnings) - SHOWN_WARNINGS)}")
     pieces = [

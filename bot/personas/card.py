@@ -29,6 +29,7 @@ from bot.personas.fields import (
     as_line,
     storable,
 )
+from bot.sentences import Sentence, sentence
 
 __all__ = ["CARD_FIELDS", "MAX_WARNINGS", "CardError", "CardWarning", "DepthPrompt", "PersonaCard", "read_card"]
 
@@ -44,11 +45,16 @@ MAX_NUMBER = 10**6
 
 
 class CardError(FamiliarError):
-    """A file is no card that could be used. Cards come from operators and from users, so either may hear this."""
+    """A file is no card that could be used. Cards come from operators and from users, so either may hear this; problem
+    and remedy are texts of the catalogue, and the facts fill both.
+    """
 
-    def __init__(self, problem: str, remedy: str) -> None:
-        self.problem, self.remedy = problem, remedy
-        super().__init__(f"{problem} {remedy}")
+    def __init__(self, problem: str, remedy: str, /, **facts: str | int | float | Sentence) -> None:
+        self.problem, self.remedy = sentence(problem, **facts), sentence(remedy, **facts)
+        super().__init__(problem, remedy)
+
+    def __str__(self) -> str:
+        return f"{self.problem} {self.remedy}"
 
 
 class PersonaCard(BaseModel):
@@ -153,7 +159,7 @@ def read_card(data: Mapping[Any, Any], *, fallback_name: str = "") -> tuple[Pers
     _demand_a_description(data, fields)
     if not _names(fields.get("name")) and fallback_name:
         fields["name"] = fallback_name
-        warnings.append(CardWarning(field="name", message=f"is blank; called “{fallback_name}” instead."))
+        warnings.append(CardWarning(field="name", message=sentence("card-name-blank", name=fallback_name)))
     unused = (key for key in unknown if key not in KEPT_SILENTLY)
     warnings += [_notice(key) for key in islice(unused, MAX_WARNINGS)]
     card = _validated({"name": "", **fields, "unknown": unknown}, warnings)
@@ -167,8 +173,8 @@ def _spec_warnings(data: Mapping[Any, Any]) -> list[CardWarning]:
         return []  # Version 3 of the specification: an odd value is never a reason to refuse.
     if version <= NEWEST_SPEC_VERSION:
         return []
-    message = f"{version:g} is newer than {NEWEST_SPEC_VERSION:g}; read as far as it is understood."
-    return [CardWarning(field="spec_version", message=message)]
+    newer = sentence("card-version-newer", version=f"{version:g}", newest=f"{NEWEST_SPEC_VERSION:g}")
+    return [CardWarning(field="spec_version", message=newer)]
 
 
 def _without_envelope(data: Mapping[Any, Any]) -> dict[str, object]:
@@ -203,23 +209,20 @@ def _names(value: object) -> bool:
 def _demand_a_description(data: Mapping[Any, Any], fields: Mapping[str, object]) -> None:
     if str(data.get("spec", "")).startswith("chara_card") or any(_said(fields.get(field)) for field in DESCRIBING):
         return
-    raise CardError(
-        "Nothing in this file describes a persona.",
-        f"A card needs a name and at least one of: {', '.join(DESCRIBING)}.",
-    )
+    raise CardError("card-of-nobody", "card-of-nobody-remedy", fields=", ".join(DESCRIBING))
 
 
 def _notice(key: str) -> CardWarning:
     nearest = difflib.get_close_matches(key[:100], CARD_FIELDS, n=1, cutoff=0.8)
-    question = f" Did you mean “{nearest[0]}”?" if nearest else ""
-    return CardWarning(field=key, message=f"is not used, only kept for export.{question}")
+    message = sentence("card-field-unused-near", near=nearest[0]) if nearest else sentence("card-field-unused")
+    return CardWarning(field=key, message=message)
 
 
 def _validated(fields: dict[str, object], warnings: list[CardWarning]) -> PersonaCard:
     try:
         return PersonaCard.model_validate(fields, context=warnings)
     except ValidationError as error:  # every field but the name can be repaired
-        raise CardError("The card has no name.", "Add a line such as “name: Luna”.") from error
+        raise CardError("card-nameless", "card-nameless-remedy") from error
 
 
 CARD_FIELDS = tuple(field for field in PersonaCard.model_fields if field != "unknown")

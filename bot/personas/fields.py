@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, ValidationInfo
 
+from bot.sentences import Say, Sentence, sentence
+
 MAX_WARNINGS = 50
 """Warnings kept for one card; ours to choose, so that a file of junk floods nobody."""
 
@@ -34,15 +36,20 @@ class CardWarning:
     """Something in a card that was repaired, ignored or only kept; `field` is the card's own word for it."""
 
     field: str
-    message: str
+    message: Sentence
+
+    def told(self, say: Say) -> str:
+        """In the language of whoever reads it."""
+        return f"{self.field}: {self.message.told(say)}"
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
 
 
-def _warn(info: ValidationInfo, message: str) -> None:
+def warn(info: ValidationInfo, message_id: str, /, **facts: str | int) -> None:
+    """Tell something about the field that is being read."""
     if isinstance(info.context, list) and len(info.context) < MAX_WARNINGS:
-        info.context.append(CardWarning(field=str(info.field_name), message=message))
+        info.context.append(CardWarning(field=str(info.field_name), message=sentence(message_id, **facts)))
 
 
 def _to_text(value: object, info: ValidationInfo) -> str:
@@ -53,16 +60,16 @@ def _to_text(value: object, info: ValidationInfo) -> str:
             text = value
         case int() | float():
             text = str(value)
-            _warn(info, f"is a number or a truth value, read as the text “{text}”; put it in quotes.")
+            warn(info, "card-text-number", text=text)
         case [*lines] if all(isinstance(line, str) for line in lines):
             text = "\n".join(map(str, lines))
-            _warn(info, "is a list, read as one text with a line for each entry.")
+            warn(info, "card-text-list")
         case _:
-            _warn(info, f"should be a text, not {type(value).__name__}; ignored.")
+            warn(info, "card-text-other", kind=type(value).__name__)
             return ""
     text = _LINE_END.sub("\n", storable(text)).strip()
     if REPLACEMENT in text:
-        _warn(info, "has damaged characters (shown as \ufffd); save the file as UTF-8.")
+        warn(info, "card-text-damaged")
     return text
 
 
@@ -97,12 +104,12 @@ def _to_entries(value: object, info: ValidationInfo) -> list[object]:
         case None:
             return []
         case str() | Mapping():
-            _warn(info, "should be a list; read as a list of one.")
+            warn(info, "card-list-one")
             return [value]
         case list() | tuple():
             return list(value)
         case _:
-            _warn(info, f"should be a list, not {type(value).__name__}; ignored.")
+            warn(info, "card-list-other", kind=type(value).__name__)
             return []
 
 
@@ -114,7 +121,7 @@ def _to_mapping(value: object, info: ValidationInfo) -> dict[str, Any]:
     if isinstance(value, Mapping):
         return {storable(str(key)): _as_json(entry) for key, entry in value.items()}
     if value is not None:
-        _warn(info, f"should be a mapping, not {type(value).__name__}; ignored.")
+        warn(info, "card-mapping-other", kind=type(value).__name__)
     return {}
 
 
@@ -148,7 +155,7 @@ def _to_translations(value: object, info: ValidationInfo) -> dict[str, str]:
 def _to_book(value: object, info: ValidationInfo) -> dict[str, Any] | None:
     """A lorebook as it came. One inside a wrapper of its own is taken out, a bare list is read as its entries."""
     if isinstance(value, list):
-        _warn(info, "is a list, read as the entries of a lorebook.")
+        warn(info, "card-book-list")
         return {"entries": _as_json(value)} if value else None
     book = _to_mapping(value, info)
     if "entries" in book:
@@ -156,7 +163,7 @@ def _to_book(value: object, info: ValidationInfo) -> dict[str, Any] | None:
     inner = next((book[word] for word in _BOOK_WRAPPERS if isinstance(book.get(word), dict | list)), None)
     if inner is None:
         return book or None
-    _warn(info, "lies one level too deep, taken out.")
+    warn(info, "card-book-deep")
     return _to_book(inner, info)
 
 
@@ -171,7 +178,7 @@ def _to_seconds(value: object, info: ValidationInfo) -> int:
             return int(value)
         case str() if value.strip().isdecimal() and len(value.strip()) < _MAX_DIGITS:
             return int(value.strip())
-    _warn(info, "should be a time in seconds since 1970; ignored.")
+    warn(info, "card-seconds-other")
     return 0
 
 

@@ -124,7 +124,7 @@ class PersonaLibrary(Shelf):
         findings: list[Finding] = []
         for folder in self._folders:
             if not folder.is_dir():
-                findings.append(fault(str(folder), CardError("The folder is missing.", "Create it, or reinstall.")))
+                findings.append(fault(str(folder), CardError("card-folder-missing", "card-folder-missing-remedy")))
                 continue
             for card_folder in card_folders(folder):
                 persona, told = load_persona(card_folder, taken=personas)
@@ -189,13 +189,13 @@ def load_card(path: Path) -> CardFile:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except OSError as error:
-        raise CardError(f"The card cannot be read: {error.strerror}.", "Check the file and who may read it.") from error
+        raise CardError("card-unreadable", "card-unreadable-remedy", problem=str(error.strerror)) from error
     return read_file(data, fallback_name=fallback)
 
 
 def fault(subject: str, error: CardError) -> Finding:
     """A card that cannot be used, as the doctor tells it."""
-    return Finding(severity=Severity.FAULT, subject=subject, message=error.problem, remedy=error.remedy)
+    return Finding(severity=Severity.FAULT, subject=subject, message=str(error.problem), remedy=str(error.remedy))
 
 
 def warning(subject: str, told: CardWarning) -> Finding:
@@ -222,14 +222,11 @@ def _card_files(folders: Iterable[Path]) -> frozenset[tuple[Path, int, int]]:
 
 def _demand_a_free_id(persona_id: str, taken: Iterable[str]) -> None:
     if persona_id in taken:
-        raise CardError(f"The id “{persona_id}” is taken by another folder.", "Rename one of the two.")
+        raise CardError("card-id-taken", "card-id-taken-remedy", id=persona_id)
     if persona_id == NO_PERSONA:
-        raise CardError("“none” means no persona.", "Rename the folder.")
+        raise CardError("card-id-none", "card-id-none-remedy")
     if not _ID.fullmatch(persona_id):
-        raise CardError(
-            "The folder's name cannot serve as an id.",
-            "Use 1 to 64 of a-z, 0-9, “-” and “_”, not beginning with “p_”.",
-        )
+        raise CardError("card-id-odd", "card-id-odd-remedy")
 
 
 def _card_file(folder: Path) -> Path:
@@ -237,5 +234,5 @@ def _card_file(folder: Path) -> Path:
     if len(found) == 1:
         return found[0]
     if found:
-        raise CardError("There are two cards in the folder.", f"Keep one of {' and '.join(CARD_FILES)}.")
-    raise CardError("There is no card in the folder.", f"Add a {CARD_FILES[0]}, or remove the folder.")
+        raise CardError("card-folder-two", "card-folder-two-remedy", files=" / ".join(CARD_FILES))
+    raise CardError("card-folder-empty", "card-folder-empty-remedy", file=CARD_FILES[0])

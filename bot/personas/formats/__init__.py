@@ -60,10 +60,7 @@ def read_file(data: bytes, *, fallback_name: str = "") -> CardFile:
         CardError: it is too large, damaged, or no card.
     """
     if len(data) > MAX_FILE_BYTES:
-        raise CardError(
-            f"The file has more than the {MAX_FILE_BYTES:,} bytes allowed.",
-            "Make the picture smaller, or leave out some files.",
-        )
+        raise CardError("card-file-large", "card-file-large-remedy", most=MAX_FILE_BYTES)
     unpacked = _unpack(data)
     card, told = read_card(unpacked.mapping, fallback_name=fallback_name)
     card, picture, assets, missing = resolve(card, unpacked)
@@ -84,14 +81,12 @@ def _unpack(data: bytes) -> Unpacked:
     if data.startswith(charx.SIGNATURE) or charx.is_archive(data):
         return charx.read_charx(data)
     if kind == "png":
-        raise CardError(
-            "The picture carries no card.", "Send the original file: chats and editors drop what is hidden."
-        )
+        raise CardError("card-picture-plain", "card-picture-plain-remedy")
     if kind in ("jpeg", "webp"):
         demand_a_bearable_picture(data)
         return Unpacked(container=Container(kind), mapping=read_json(exif.card_payload(data)), picture=data)
     if _is_binary(data):
-        raise CardError("This is no kind of file that cards come in.", "Cards are PNG, CHARX, JSON or YAML files.")
+        raise CardError("card-file-kind", "card-file-kind-remedy")
     return Unpacked(container=Container.JSON if _is_json(data) else Container.YAML, mapping=read_mapping(data))
 
 

@@ -16,6 +16,7 @@ from bot.personas.card import CardError, CardWarning, PersonaCard
 from bot.personas.formats.paths import SCHEME, path_in
 from bot.personas.formats.pictures import demand_a_bearable_picture
 from bot.personas.formats.unpacked import Container, Unpacked
+from bot.sentences import sentence
 
 THE_PICTURE = "ccdefault:"
 MAIN_ICON = {"type": "icon", "uri": THE_PICTURE, "name": "main", "ext": "png"}
@@ -88,7 +89,7 @@ def _picture(
             demand_a_bearable_picture(found)
             return None if inline else path, found
     except CardError as error:
-        warnings.append(CardWarning(field="assets", message=f"the icon cannot be used. {error.problem}"))
+        warnings.append(CardWarning(field="assets", message=sentence("card-icon-unusable", problem=error.problem)))
     return None, unpacked.picture
 
 
@@ -117,9 +118,9 @@ def _listed(listed: list[dict[str, Any]], files: Mapping[str, bytes], warnings: 
         if path is not None and path in files:
             found.append(_asset(path, files[path], kind=str(entry.get("type", "")), name=str(entry.get("name", ""))))
         elif path is not None:
-            warnings.append(CardWarning(field="assets", message=f"“{path[:100]}” did not come along; skipped."))
+            warnings.append(CardWarning(field="assets", message=sentence("card-asset-missing", path=path[:100])))
         elif _uri(entry).casefold().startswith(("http:", "https:")):
-            warnings.append(CardWarning(field="assets", message="an address in the web is kept and never fetched."))
+            warnings.append(CardWarning(field="assets", message=sentence("card-asset-address")))
     return tuple({asset.path: asset for asset in found}.values())
 
 

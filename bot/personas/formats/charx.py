@@ -20,6 +20,7 @@ from bot.personas.formats.paths import is_safe_path
 from bot.personas.formats.pictures import demand_a_bearable_picture
 from bot.personas.formats.portrait import read_portrait
 from bot.personas.formats.unpacked import Container, Unpacked
+from bot.sentences import sentence
 
 SIGNATURE = b"PK\x03\x04"
 CARD_PATH = "card.json"
@@ -53,7 +54,7 @@ def read_charx(data: bytes) -> Unpacked:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             return _read(archive, _picture_before(data, archive))
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, struct.error) as error:
-        raise CardError(f"The archive is damaged: {error}.", "Export the card again.") from error
+        raise CardError("card-archive-damaged", "card-export-again", problem=str(error)) from error
 
 
 def _picture_before(data: bytes, archive: zipfile.ZipFile) -> bytes | None:
@@ -74,7 +75,7 @@ def _read(archive: zipfile.ZipFile, picture: bytes | None) -> Unpacked:
     if card_path is None:
         return _from_picture_inside(files, warnings)
     if card_path != CARD_PATH:
-        warnings.append(CardWarning(field=card_path, message=f"should be called {CARD_PATH}; read all the same."))
+        warnings.append(CardWarning(field=card_path, message=sentence("card-path-other", path=CARD_PATH)))
     mapping = json.read_json(files.pop(card_path))
     return Unpacked(container=Container.CHARX, mapping=mapping, picture=picture, files=files, warnings=tuple(warnings))
 
@@ -84,14 +85,12 @@ def _demand_bearable(entries: Iterable[zipfile.ZipInfo]) -> None:
     if len(entries) > MAX_ENTRIES:
         raise _too_many()
     if any(entry.flag_bits & 0x1 for entry in entries):
-        raise CardError("The archive is encrypted.", "Export the card without a password.")
+        raise CardError("card-archive-encrypted", "card-archive-encrypted-remedy")
     total = sum(entry.file_size for entry in entries)
     if total > MAX_UNPACKED:
-        raise CardError(
-            f"The archive unpacks to {total:,} bytes, more than the {MAX_UNPACKED:,} allowed.", "Leave out some files."
-        )
+        raise CardError("card-archive-large", "card-fewer-files", total=total, most=MAX_UNPACKED)
     if any(_ratio(entry) > MAX_RATIO for entry in entries if entry.file_size > RATIO_COUNTS_FROM):
-        raise CardError("A file in the archive is far larger than any real one packed so small.", "Export it again.")
+        raise CardError("card-archive-bomb", "card-export-again")
 
 
 def _ratio(entry: zipfile.ZipInfo) -> float:
@@ -102,11 +101,11 @@ def _is_wanted(entry: zipfile.ZipInfo, warnings: list[CardWarning]) -> bool:
     """Whether an entry is a plain file with a safe path, packed in the usual way; others are told and left out."""
     name = entry.orig_filename
     if not is_safe_path(name):
-        problem = "has a path that leads out of the archive, or is no path; left out."
+        problem = sentence("card-path-unsafe")
     elif stat.S_ISLNK(entry.external_attr >> 16):
-        problem = "is a link; left out."
+        problem = sentence("card-path-link")
     elif entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        problem = "is packed in an unusual way; left out."
+        problem = sentence("card-path-packed")
     else:
         return True
     warnings.append(CardWarning(field=name[:100], message=problem))
@@ -126,9 +125,7 @@ def _card_path(files: Iterable[str]) -> str | None:
     if len(similar) > len(nested):
         return next(path for path in similar if path not in nested)
     if nested:
-        raise CardError(
-            f"The card is at “{nested[0]}” in the archive.", f"Pack it again with {CARD_PATH} outside of any folder."
-        )
+        raise CardError("card-archive-nested", "card-archive-nested-remedy", path=nested[0], file=CARD_PATH)
     return None
 
 
@@ -136,15 +133,15 @@ def _from_picture_inside(files: Mapping[str, bytes], warnings: list[CardWarning]
     """The card of the only picture that has one, in an archive that somebody packed around it (P12)."""
     found = [path for path, data in files.items() if data.startswith(png.SIGNATURE) and png.has_card_chunk(data)]
     if len(found) != 1:
-        problem = "holds several pictures with cards" if found else f"holds no {CARD_PATH} and no picture with a card"
-        raise CardError(f"The archive {problem}.", "Send the card itself.")
-    warnings.append(CardWarning(field=found[0][:100], message="is the only card in the archive; read from it."))
+        problem = "card-archive-several" if found else "card-archive-empty"
+        raise CardError(problem, "card-send-itself", file=CARD_PATH)
+    warnings.append(CardWarning(field=found[0][:100], message=sentence("card-path-only")))
     portrait = read_portrait(files[found[0]])
     return replace(portrait, warnings=(*warnings, *portrait.warnings))
 
 
 def _too_many() -> CardError:
-    return CardError(f"The archive holds more than {MAX_ENTRIES:,} files.", "Leave out some files.")
+    return CardError("card-archive-files", "card-fewer-files", most=MAX_ENTRIES)
 
 
 def pack(files: Mapping[str, bytes]) -> bytes:

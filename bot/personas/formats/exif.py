@@ -22,10 +22,7 @@ def card_payload(data: bytes) -> bytes:
     """
     payload = decode_payload(_bytes(_comment(data)))
     if payload is None:
-        raise CardError(
-            "The picture carries no card.",
-            "Send the original file: chats and editors drop what is hidden.",
-        )
+        raise CardError("card-picture-plain", "card-picture-plain-remedy")
     return payload
 
 
@@ -36,7 +33,7 @@ def _comment(data: bytes) -> bytes:
         with Image.open(io.BytesIO(data), formats=("JPEG", "WEBP")) as image:
             comment = image.getexif().get_ifd(_EXIF_FOLDER).get(_USER_COMMENT, b"")
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError, KeyError, TypeError, struct.error) as error:
-        raise CardError("The picture is damaged.", "Send the original file, or the card as PNG or JSON.") from error
+        raise CardError("card-picture-damaged", "card-comment-damaged-remedy") from error
     return comment.encode("utf-8", "replace") if isinstance(comment, str) else bytes(comment)
 
 

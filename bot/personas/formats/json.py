@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.personas.card import CardError
 from bot.personas.formats.text import as_card_mapping, decode, too_deep
+from bot.sentences import sentence
 
 MAX_BYTES = 2 * 1024 * 1024
 """Ours to choose: cards with a large lorebook reach a few hundred KiB."""
@@ -23,11 +24,10 @@ def read_json(data: bytes, *, max_bytes: int = MAX_BYTES) -> Mapping[Any, Any]:
     try:
         return as_card_mapping(json.loads(text, parse_constant=_no_number))
     except json.JSONDecodeError as error:
-        raise CardError(
-            f"The JSON is damaged in line {error.lineno}: {error.msg}.", "Export the card again."
-        ) from error
+        problem = sentence("card-line", line=error.lineno, problem=error.msg)
+        raise CardError("card-json-damaged", "card-export-again", problem=problem) from error
     except ValueError as error:
-        raise CardError("The JSON holds a number of absurd length.", "Remove it, or export the card again.") from error
+        raise CardError("card-json-number", "card-json-number-remedy") from error
     except RecursionError as error:
         raise too_deep() from error
 

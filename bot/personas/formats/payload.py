@@ -52,7 +52,4 @@ def inflate(packed: bytes) -> bytes | None:
 
 def too_much() -> CardError:
     """The refusal of a card that unpacks to more than any card has."""
-    return CardError(
-        f"The card in the picture unpacks to more than {MAX_TEXT_BYTES:,} bytes.",
-        "Shorten the card or its lorebook, and export it again.",
-    )
+    return CardError("card-chunk-large", "card-chunk-large-remedy", most=MAX_TEXT_BYTES)

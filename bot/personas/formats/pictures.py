@@ -28,12 +28,10 @@ def demand_a_bearable_picture(data: bytes) -> None:
     """
     found = png.size(data) if kind_of(data) == "png" else _measured(data)
     if found is None or 0 in found:
-        raise CardError("The picture is damaged.", "Save it again, as PNG, JPEG or WebP.")
+        raise CardError("card-picture-damaged", "card-picture-damaged-remedy")
     width, height = found
     if width * height > MAX_PIXELS:
-        raise CardError(
-            f"The picture has {width:,} × {height:,} pixels, more than the {MAX_PIXELS:,} allowed.", "Make it smaller."
-        )
+        raise CardError("card-picture-large", "card-picture-large-remedy", width=width, height=height, most=MAX_PIXELS)
 
 
 def _measured(data: bytes) -> tuple[int, int] | None:
@@ -45,7 +43,7 @@ def _measured(data: bytes) -> tuple[int, int] | None:
         with Image.open(io.BytesIO(data), formats=("JPEG", "WEBP", "GIF")) as image:
             return image.size
     except Image.DecompressionBombError as error:
-        raise CardError("The picture has too many pixels.", "Make it smaller.") from error
+        raise CardError("card-picture-huge", "card-picture-large-remedy") from error
     except (UnidentifiedImageError, OSError, ValueError, SyntaxError):
         return None
 
@@ -66,7 +64,7 @@ def as_png(data: bytes) -> bytes:
         with Image.open(io.BytesIO(data), formats=("JPEG", "WEBP", "GIF")) as image:
             image.convert("RGBA" if image.has_transparency_data else "RGB").save(written, "PNG")
     except (OSError, ValueError, SyntaxError) as error:
-        raise CardError("The picture is damaged.", "Save it again, as PNG, JPEG or WebP.") from error
+        raise CardError("card-picture-damaged", "card-picture-damaged-remedy") from error
     return written.getvalue()
 
 
@@ -90,7 +88,7 @@ def as_small_jpeg(data: bytes, side: int) -> bytes:
         white.alpha_composite(clear)
         white.convert("RGB").save(written, "JPEG", quality=85)
     except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise CardError("The picture is damaged.", "Save it again, as PNG, JPEG or WebP.") from error
+        raise CardError("card-picture-damaged", "card-picture-damaged-remedy") from error
     return written.getvalue()
 
 

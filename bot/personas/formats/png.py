@@ -60,7 +60,7 @@ def walk(data: bytes) -> Iterator[Chunk]:
         if kind == b"IEND":
             return
         start = end
-    raise CardError("The picture is cut into more pieces than any real one.", "Save it again.")
+    raise CardError("card-picture-pieces", "card-picture-damaged-remedy")
 
 
 def size(data: bytes) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from bot.personas.formats import png
 from bot.personas.formats.json import read_json
 from bot.personas.formats.pictures import demand_a_bearable_picture
 from bot.personas.formats.unpacked import Container, Unpacked
+from bot.sentences import sentence
 
 
 def read_portrait(data: bytes) -> Unpacked:
@@ -21,7 +22,7 @@ def read_portrait(data: bytes) -> Unpacked:
     demand_a_bearable_picture(data)
     mapping, warnings = _first_readable(png.card_payloads(data))
     if not png.is_whole(data):
-        warnings.append(CardWarning(field="picture", message="is cut off; it may not be shown everywhere."))
+        warnings.append(CardWarning(field="picture", message=sentence("card-picture-cut")))
     return Unpacked(
         container=Container.APNG if png.is_animated(data) else Container.PNG,
         mapping=mapping,
@@ -38,6 +39,7 @@ def _first_readable(payloads: Iterator[tuple[str, bytes]]) -> tuple[Mapping[Any,
         try:
             return read_json(payload), warnings
         except CardError as error:
-            warnings.append(CardWarning(field=keyword, message=f"cannot be used. {error.problem}"))
-    why = warnings[0].message if warnings else "cannot be decoded."
-    raise CardError(f"The card in the picture {why}", "Export the card again.")
+            warnings.append(CardWarning(field=keyword, message=sentence("card-chunk-unusable", problem=error.problem)))
+    if warnings:
+        raise CardError("card-chunk-damaged", "card-export-again", problem=warnings[0].message)
+    raise CardError("card-chunk-undecoded", "card-export-again")

@@ -24,17 +24,14 @@ def decode(data: bytes, *, max_bytes: int) -> str:
         CardError: more than `max_bytes`.
     """
     if len(data) > max_bytes:
-        raise CardError(
-            f"The card has {len(data):,} bytes, more than the {max_bytes:,} allowed.",
-            "Shorten it: a good card has a few hundred words.",
-        )
+        raise CardError("card-text-large", "card-text-large-remedy", size=len(data), most=max_bytes)
     encoding = next((name for mark, name in _ENCODINGS if data.startswith(mark)), "utf-8")
     return data.decode(encoding, errors="replace")
 
 
 def too_deep() -> CardError:
     """The refusal of a file that nests further than any card does."""
-    return CardError(f"The card nests deeper than {MAX_DEPTH} levels.", "Flatten it, or export it again.")
+    return CardError("card-deep", "card-deep-remedy", most=MAX_DEPTH)
 
 
 def as_card_mapping(value: object) -> Mapping[Any, Any]:
@@ -44,7 +41,7 @@ def as_card_mapping(value: object) -> Mapping[Any, Any]:
         CardError: it is something else.
     """
     if not isinstance(value, Mapping):
-        raise CardError("The file holds no fields.", "A card begins with a line such as “name: Luna”.")
+        raise CardError("card-fieldless", "card-fieldless-remedy")
     level: list[object] = [value]
     for _ in range(MAX_DEPTH + (ENVELOPE_DEPTH if isinstance(value.get("data"), Mapping) else 0)):
         level = [child for parent in level for child in _children(parent)]

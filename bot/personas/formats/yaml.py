@@ -10,6 +10,7 @@ import yaml
 
 from bot.personas.card import CardError
 from bot.personas.formats.text import as_card_mapping, decode, too_deep
+from bot.sentences import Sentence, sentence
 
 MAX_BYTES = 128 * 1024
 """Ours to choose: people write a few KiB by hand, and the parser needs about a second for this much."""
@@ -22,7 +23,7 @@ class _PlainLoader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             alias = self.peek_event()  # type: ignore[no-untyped-call]  # its stub has no annotation
             line = alias.start_mark.line + 1
-            raise CardError(f"The YAML uses an alias (*name) in line {line}.", "Write the text out instead.")
+            raise CardError("card-yaml-alias", "card-yaml-alias-remedy", line=line)
         return super().compose_node(parent, index)
 
 
@@ -36,22 +37,19 @@ def read_yaml(data: bytes) -> Mapping[Any, Any]:
     try:
         return as_card_mapping(yaml.load(text, Loader=_PlainLoader))  # noqa: S506 - a subclass of SafeLoader
     except yaml.constructor.ConstructorError as error:
-        raise CardError(
-            f"The YAML is more than text{_where(error)}.", "Remove the tag that begins with “!”."
-        ) from error
+        raise CardError("card-yaml-tag", "card-yaml-tag-remedy", problem=_problem(error)) from error
     except yaml.YAMLError as error:
-        raise CardError(f"The YAML is damaged{_where(error)}.", INDENT) from error
+        raise CardError("card-yaml-damaged", "card-yaml-damaged-remedy", problem=_problem(error)) from error
     except RecursionError as error:
         raise too_deep() from error
 
 
-def _where(error: yaml.YAMLError) -> str:
+def _problem(error: yaml.YAMLError) -> Sentence | str:
+    """In the parser's own words."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark:
-        return f" in line {error.problem_mark.line + 1}: {error.problem}"
-    return f": {getattr(error, 'reason', 'unreadable')}"
+        return sentence("card-line", line=error.problem_mark.line + 1, problem=str(error.problem))
+    return str(getattr(error, "reason", error))
 
-
-INDENT = "Indent with spaces, and put texts with a colon or a leading bracket after “|” on lines of their own."
 
 _JSON_TAGS = tuple(f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "seq", "map"))
 _PlainLoader.yaml_constructors = {tag: yaml.SafeLoader.yaml_constructors[tag] for tag in (*_JSON_TAGS, None)}

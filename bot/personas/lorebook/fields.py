@@ -11,7 +11,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, ValidationInfo
 
-from bot.personas.fields import MAX_WARNINGS, CardWarning
+from bot.personas.fields import warn
 from bot.personas.lorebook.choices import (
     DEFAULT_DEPTH,
     NUMBERED_LOGICS,
@@ -36,11 +36,6 @@ _FLAGS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "o
 _Choice = TypeVar("_Choice", bound=str)
 
 
-def _warn(info: ValidationInfo, message: str) -> None:
-    if isinstance(info.context, list) and len(info.context) < MAX_WARNINGS:
-        info.context.append(CardWarning(field=str(info.field_name), message=message))
-
-
 def as_number(value: object) -> int | None:
     """What a value says as a whole number, within what a lorebook may say; `None` where it is no number."""
     match value:
@@ -63,7 +58,7 @@ def _to_flag(value: object, info: ValidationInfo) -> bool:
             return bool(value)
         case str() if value.strip().lower() in _FLAGS:
             return _FLAGS[value.strip().lower()]
-    _warn(info, "should be true or false; read as false.")
+    warn(info, "card-flag-other")
     return False
 
 
@@ -74,7 +69,7 @@ def _to_maybe_flag(value: object, info: ValidationInfo) -> bool | None:
 def _to_maybe_number(value: object, info: ValidationInfo) -> int | None:
     number = as_number(value)
     if number is None and value not in ("", None):
-        _warn(info, "should be a number; ignored.")
+        warn(info, "card-number-other")
     return number
 
 
@@ -117,12 +112,12 @@ def _to_keys(value: object, info: ValidationInfo) -> tuple[str, ...]:
         case None:
             return ()
         case _:
-            _warn(info, f"should be a list, not {type(value).__name__}; ignored.")
+            warn(info, "card-list-other", kind=type(value).__name__)
             return ()
     keys = dict.fromkeys(_key(part) for part in parts if isinstance(part, str | int | float))
     keys.pop("", None)
     if len(keys) > MAX_KEYS:
-        _warn(info, f"holds {len(keys):,}, of which the first {MAX_KEYS} are used.")
+        warn(info, "card-list-long", count=len(keys), most=MAX_KEYS)
     return tuple(keys)[:MAX_KEYS]
 
 
@@ -138,7 +133,7 @@ def _chosen(value: object, choices: Sequence[_Choice], default: _Choice, info: V
     if number is not None and 0 <= number < len(choices):
         return choices[number]
     if value not in ("", None):
-        _warn(info, f"is none of the known ones; read as {default}.")
+        warn(info, "card-choice-other", default=default)
     return default
 
 

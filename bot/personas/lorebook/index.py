@@ -17,6 +17,7 @@ from bot.personas.lorebook.decorators import PLAIN, Decorators, split_content
 from bot.personas.lorebook.entry import Lorebook, LoreEntry
 from bot.personas.lorebook.patterns import as_pattern
 from bot.personas.lorebook.texts import Key, Text, has_macro, make_key
+from bot.sentences import sentence
 
 MAX_KEY_CHARS = 200
 """Plain keys longer than that are never matched; ours to choose, so that no book makes the index slow."""
@@ -120,8 +121,7 @@ class LoreIndex:
 
 
 def _useless(item: LoreItem, key: Key) -> CardWarning:
-    message = f"“{key.said[:SHOWN_CHARS]}” can be no key: a pattern that is wrong, one too many, or too long a text."
-    return CardWarning(field=item.entry.title, message=message)
+    return CardWarning(field=item.entry.title, message=sentence("card-key-useless", key=key.said[:SHOWN_CHARS]))
 
 
 def _own_depth(item: LoreItem) -> int:

@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 from bot.personas.fields import MAX_WARNINGS, CardWarning
 from bot.personas.lorebook.entry import Lorebook, LoreEntry
 from bot.personas.lorebook.limits import CARD_ENTRIES
+from bot.sentences import Sentence, sentence
 
 MAX_CONTENT_CHARS = 50_000
 """Of one entry; ours to choose, some twelve thousand tokens."""
@@ -53,8 +54,8 @@ def read_book(data: object, *, max_entries: int = CARD_ENTRIES) -> tuple[Loreboo
     """Read what `find_book` finds. Fields that nothing here knows are kept; without a book it has no entries."""
     found = find_book(data)
     if found is None:
-        problem = "holds no lorebook." if data is not None else ""
-        return Lorebook(), (CardWarning(field="character_book", message=problem),) if problem else ()
+        missing = CardWarning(field="character_book", message=sentence("card-book-none"))
+        return Lorebook(), (missing,) if data is not None else ()
     warnings: list[CardWarning] = []
     fields, rest = _by_field(_flat(found), BOOK_WORDS)
     for word in ("extensions", "entries", "spec", "spec_version"):
@@ -88,11 +89,11 @@ def _by_field(flat: Mapping[str, Any], words: Mapping[str, tuple[str, ...]]) -> 
 def _entries(found: Any, max_entries: int, warnings: list[CardWarning]) -> Iterator[LoreEntry]:
     listed = list(found.items()) if isinstance(found, Mapping) else [(None, entry) for entry in found]
     if len(listed) > max_entries:
-        _tell(warnings, "entries", f"holds {len(listed):,}, of which the first {max_entries:,} are used.")
+        _tell(warnings, "entries", sentence("card-list-long", count=len(listed), most=max_entries))
     ids = _Ids()
     for number, (key, raw) in enumerate(listed[:max_entries]):
         if not isinstance(raw, Mapping):
-            _tell(warnings, f"entries[{number}]", f"should be a mapping, not {type(raw).__name__}; left out.")
+            _tell(warnings, f"entries[{number}]", sentence("card-entry-other", kind=type(raw).__name__))
             continue
         flat = _flat(raw)
         entry_id = ids.take(next((flat[word] for word in ID_WORDS if word in flat), key), number)
@@ -143,7 +144,7 @@ def _entry(entry_id: int | str, flat: _Flat, place: str, warnings: list[CardWarn
     for word in (*ID_WORDS, "disable"):
         unknown.pop(word, None)
     if isinstance(content := fields.get("content"), str) and len(content) > MAX_CONTENT_CHARS:
-        _tell(warnings, f"{place}content", f"is cut after {MAX_CONTENT_CHARS:,} characters.")
+        _tell(warnings, f"{place}content", sentence("card-content-cut", most=MAX_CONTENT_CHARS))
         fields["content"] = content[:MAX_CONTENT_CHARS]
     told: list[CardWarning] = []
     entry = _ENTRY.validate_python(
@@ -169,7 +170,7 @@ def _is_sillytavern(flat: Mapping[str, Any], extensions: Mapping[str, Any]) -> b
     return not _SILLYTAVERN.isdisjoint(extensions) or not (_SILLYTAVERN - _SPECIFIED).isdisjoint(flat)
 
 
-def _tell(warnings: list[CardWarning], field: str, message: str) -> None:
+def _tell(warnings: list[CardWarning], field: str, message: Sentence) -> None:
     if len(warnings) < MAX_WARNINGS:
         warnings.append(CardWarning(field=field, message=message))
 

@@ -15,6 +15,7 @@ from bot.personas.lorebook.placing import PREFIX_SLOTS, is_steady, placing
 from bot.personas.lorebook.state import LoreRecord, LoreState
 from bot.personas.lorebook.texts import Text, Texts
 from bot.personas.macros import Where, passing_macros
+from bot.sentences import sentence
 
 MAX_ROUNDS = 10
 """Rounds of recursion: how long a chain of entries that bring one another in may be. Ours to choose (P19)."""
@@ -193,10 +194,9 @@ class _Run:
 
     def _warnings(self) -> Iterator[CardWarning]:
         for pattern in self.texts.given_up[:MAX_WARNINGS]:
-            shown = pattern[:SHOWN_CHARS]
-            yield CardWarning(field="keys", message=f"“{shown}” takes too long to look for; it counts as not found.")
+            yield CardWarning(field="keys", message=sentence("card-key-slow", key=pattern[:SHOWN_CHARS]))
         if self.texts.is_cut_short:
-            yield CardWarning(field="keys", message="are too many to look for all; the rest counts as not found.")
+            yield CardWarning(field="keys", message=sentence("card-keys-many"))
 
     def _state(self) -> LoreState:
         count = self._context.message_count

@@ -95,6 +95,10 @@ class ConsoleAdapter:
     async def ready(self) -> None:
         """A terminal needs no login."""
 
+    def forget_lines(self) -> None:
+        """Keep none of the lines that were typed, those of earlier chats included."""
+        self._surface.forget_lines()
+
     async def stop_listening(self) -> None:
         """Take no more lines; answers under way can still be finished."""
         self._is_ending = True

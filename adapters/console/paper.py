@@ -60,6 +60,9 @@ class Paper:
         self._stdout.write(f"{text}\n")
         self._stdout.flush()
 
+    def forget_lines(self) -> None:
+        """None is kept."""
+
     def drop(self, reply: object) -> None:
         """End its line."""
         self._written.pop(reply, None)

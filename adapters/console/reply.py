@@ -41,6 +41,9 @@ class Surface(Protocol):
     def end(self) -> None:
         """Take no more lines."""
 
+    def forget_lines(self) -> None:
+        """Keep none of the lines that were typed."""
+
 
 class Ticket:
     """What a line that was typed can be answered by: counts the replies to it."""

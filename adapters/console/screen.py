@@ -17,7 +17,7 @@ from prompt_toolkit.application import in_terminal
 from prompt_toolkit.application.current import set_app
 from prompt_toolkit.completion import Completer
 from prompt_toolkit.formatted_text import ANSI, FormattedText
-from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.history import FileHistory, History
 from prompt_toolkit.input import create_input
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import create_output
@@ -69,12 +69,13 @@ class Screen:
         self._spinning: asyncio.Task[None] | None = None
         self._frame = 0
         self._ends_next = False
+        self._history = _Lines(history)
         self._console = Console(file=stdout, highlight=False)
         self._session: PromptSession[str] = PromptSession(
             message=self._message,
             placeholder=self._placeholder,
             completer=completer,
-            history=_open_history(history),
+            history=self._history,
             key_bindings=self._bindings(),
             erase_when_done=True,
             input=create_input(stdin),
@@ -92,6 +93,10 @@ class Screen:
         if line.strip():
             self._console.print(Text(PROMPT + line, style="bold cyan"))
         return line
+
+    def forget_lines(self) -> None:
+        """Keep none of the lines that were typed, neither here nor in the file."""
+        self._history.forget()
 
     def begin(self, reply: object) -> None:
         """Turn the wheel whenever nothing arrives."""
@@ -188,31 +193,37 @@ class Screen:
         return bindings
 
 
-def _open_history(path: Path | None) -> History:
-    if path is None:
-        return InMemoryHistory()
-    return _LooseHistory(path)
+class _Lines(History):
+    """The lines that were typed, also in earlier chats where there is a file. Forgets what a full disk or a file of
+    somebody else does not take; the chat goes on.
+    """
 
-
-class _LooseHistory(FileHistory):
-    """Forgets what a full disk or a file of somebody else does not take; the chat goes on."""
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path | None) -> None:
+        super().__init__()
+        self._file = FileHistory(path) if path is not None else None
         self._path = path
 
     def load_history_strings(self) -> Iterable[str]:
         """The lines of earlier chats, newest first."""
         try:
-            return [*super().load_history_strings()]
+            return [*self._file.load_history_strings()] if self._file is not None else []
         except OSError:
             return []
 
     def store_string(self, string: str) -> None:
         """Keep a line for later chats."""
+        if self._file is None or self._path is None:
+            return
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            super().store_string(string)
+            self._file.store_string(string)
+
+    def forget(self) -> None:
+        """Keep none of them."""
+        self._loaded_strings.clear()
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
 
 
 def _to_markdown(text: str, *, hyperlinks: bool) -> Markdown:

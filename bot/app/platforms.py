@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from adapters.console import ConsoleAdapter
 
 
+TYPED_LINES = "chat.history"
+"""In the data folder: what was typed in the terminal."""
+
+
 class Platforms(dict[str, Adapter]):
     """The running adapters by platform, each with hooks in front of it, and what the core asks of whichever serves a
     channel.
@@ -61,7 +65,7 @@ def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu, why: C
     from adapters.console import ConsoleAdapter
 
     folder = settings.data_dir
-    return ConsoleAdapter(menu, history=folder / "chat.history", exports=folder / "exports", spawn=tasks.spawn, why=why)
+    return ConsoleAdapter(menu, history=folder / TYPED_LINES, exports=folder / "exports", spawn=tasks.spawn, why=why)
 
 
 def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles) -> Adapter:

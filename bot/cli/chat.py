@@ -76,6 +76,7 @@ async def _chat(settings: Settings, local: LocalModel | None, troubles: Troubles
         print(inert(problem), file=sys.stderr)
     terminal = terminal_adapter(settings, app.core.tasks, app.menu, why)
     app.core.platforms[terminal.platform] = terminal
+    app.core.recollections.add(lambda traces: terminal.forget_lines() if traces.key == terminal.author.key else None)
 
     async def begin() -> None:
         await app.pipeline.welcome(terminal.channel, terminal.author)

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.emulators.openai.script import Say
+from tests.emulators.telegram.server import TelegramEmulator
+from tests.emulators.telegram.world import User
 from tests.scenarios.bot_process import running_bot
 from tests.scenarios.discord_lab import discord_lab
 from tests.scenarios.telegram_lab import telegram_lab
@@ -22,6 +24,18 @@ def is_kept(folder: Path) -> bool:
     """Whether the secret is anywhere in the database."""
     with closing(sqlite3.connect(folder / "data" / "familiar.db")) as connection:
         return any(SECRET in line for line in connection.iterdump())
+
+
+async def _is_forgotten(telegram: TelegramEmulator, who: User) -> None:
+    """Somebody tells the bot something in private, and has it forgotten by the button."""
+    chat = telegram.private(who)
+    telegram.say(who, chat, "/privacy off")
+    telegram.say(who, chat, f"my dog is called {SECRET}")
+    await telegram.wait_for(lambda: "Hello!" in telegram.bot_texts(chat))
+    telegram.say(who, chat, "/privacy forget-me")
+    await telegram.wait_for(lambda: telegram.bot_texts(chat)[-1].startswith("This goes"))
+    telegram.press(who, telegram.bot_messages(chat)[-1], "Forget me")
+    await telegram.wait_for(lambda: any("You are forgotten" in text for text in telegram.bot_texts(chat)))
 
 
 @pytest.mark.parametrize("hears_all", [False, True])
@@ -60,7 +74,9 @@ async def test_T18_a_telegram_group_is_told_once_what_the_bot_is_and_whoever_ask
             telegram.say(bob, group, "@FamiliarBot what did I say?")
             request = await lab.model.request(3)
             assert SECRET not in str(request.messages)
+            await _is_forgotten(telegram, bob)
             assert await bot.stop() == 0
+        assert not any(SECRET.encode() in path.read_bytes() for path in (lab.folder / "data").rglob("*.db*"))
         assert sum("/privacy on" in text for text in telegram.bot_texts(group)) == 1
 
 

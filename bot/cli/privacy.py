@@ -1,0 +1,71 @@
+"""`familiar privacy`: what is kept of a person, for the operator: to hand it out, to erase it. The bot may run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated
+
+import typer
+
+from bot.app.platforms import TYPED_LINES
+from bot.env import load_settings
+from bot.locale import Catalogue
+from bot.store import schema
+from bot.store.database import scrub_once, write_once
+from bot.store.erasing import Kind, count_traces, erase_person, read_traces
+from bot.store.schema import SchemaState
+
+app = typer.Typer(help="What is kept of a person: export it, or erase it.", no_args_is_help=True)
+
+Platform = Annotated[str, typer.Argument(help="discord, telegram, or terminal.")]
+UserId = Annotated[str, typer.Argument(help="The platform's number of the person, no name.")]
+
+
+@app.command("export")
+def export(platform: Platform, user_id: UserId) -> None:
+    """Write all that is kept of a person, as JSON."""
+    url = load_settings().sqlite_url
+    kept = write_once(url, read_traces, f"{platform}:{user_id}") if _is_there(url) else {}
+    print(json.dumps(kept, ensure_ascii=False, indent=1))
+
+
+@app.command("erase")
+def erase(
+    platform: Platform,
+    user_id: UserId,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only tell what would go.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Erase all that is kept of a person, for good, as `/privacy forget-me` does. A bot that runs goes on."""
+    settings, key, now = load_settings(), f"{platform}:{user_id}", datetime.now(UTC)
+    url = settings.sqlite_url
+    counts = write_once(url, count_traces, key, now) if _is_there(url) else {}
+    typed = settings.data_dir / TYPED_LINES if platform == "terminal" else None
+    for line in _told(counts):
+        print(line)
+    if dry_run or not (counts or (typed and typed.exists())):
+        return
+    if not yes:
+        typer.confirm("Erase this, for good?", abort=True)
+    if counts:
+        write_once(url, erase_person, key, now)
+        scrub_once(url)
+    if typed is not None:
+        typed.unlink(missing_ok=True)
+    print(f"{key} is forgotten.")
+
+
+def _told(counts: Mapping[Kind, int]) -> list[str]:
+    text = Catalogue().text
+    kept = [text(f"privacy-kind-{kind.value}", "en", count=counts[kind]) for kind in Kind if kind in counts]
+    return [f"- {line}" for line in kept] or ["Nothing is kept of them."]
+
+
+def _is_there(url: str) -> bool:
+    """Whether there is a database, which is brought up to date then."""
+    if schema.check(url) is SchemaState.EMPTY:
+        return False
+    schema.upgrade(url)
+    return True

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.emulators.openai import errors
+from tests.emulators.openai.script import Say
 from tests.emulators.telegram.server import TelegramEmulator
 from tests.scenarios.bot_process import ROOT, running_bot
 from tests.scenarios.discord_lab import KEY, DiscordLab, discord_lab
@@ -87,6 +88,35 @@ async def test_S11_X01_both_platforms_live_in_one_process_and_no_secret_leaves_i
     assert "Unclosed" not in bot.output
     for secret in (KEY, lab.discord.token, telegram.token):
         assert secret not in bot.output
+
+
+async def test_X10_a_flood_costs_no_call_beyond_the_limit_and_is_told_once_where_it_happens(both: Both) -> None:
+    lab, telegram, spot = both.lab, both.telegram, both.lab.spot("general")
+    group = telegram.group("Lab", telegram.user("Ada"))
+    ada = next(iter(group.members.values()))
+    lab.model.script = lambda _request: Say(text="Here.", usage={"prompt_tokens": 800, "completion_tokens": 100})
+    limits = {"QUOTA__PLACE__TOKENS_PER_DAY": "2000", "QUOTA__WARN_AT": "1", "MAX_OUTPUT_TOKENS": "100"}
+    async with lab.running(**both.settings, **limits) as bot:
+        await bot.until(both.polled())
+        for count in (1, 2):
+            await spot.ask(lab.bob, f"question {count}")
+            await lab.discord.requests.first(lambda _, count=count: spot.posts.count("Here.") == count)
+        for _ in range(10):
+            await spot.ask(lab.bob, "and again")
+        await spot.says(lambda text: "2,000 tokens" in text)
+        for count in (1, 2):
+            telegram.say(ada, group, f"@FamiliarBot question {count}")
+            await telegram.wait_for(lambda count=count: telegram.bot_texts(group).count("Here.") == count)
+        for _ in range(10):
+            telegram.say(ada, group, "@FamiliarBot and again")
+        await telegram.wait_for(lambda: any("2,000 tokens" in text for text in telegram.bot_texts(group)))
+        told = await spot.slash(lab.alice, "quota")
+        assert "1,800 of 2,000 tokens (90 %)" in told.response.content
+        assert await bot.stop() == 0
+    assert len(lab.model.requests) == 4, "two answers on each"
+    for texts in (spot.posts, telegram.bot_texts(group)):
+        assert len([text for text in texts if "2,000 tokens" in text]) == 1
+    assert "Traceback" not in bot.output
 
 
 @pytest.mark.parametrize("bad", ["discord", "telegram"])

@@ -121,7 +121,7 @@ async def test_help_on_a_group_explains_all_of_it(make_app: MakeApp) -> None:
     assert [line.split("`")[1] for line in told.splitlines() if line.startswith("`")] == [
         "/model [keyword] [-p page]",
         "/model use <model>",
-        "/model info",
+        "/model info [model]",
         "/model forget [model]",
     ]
 

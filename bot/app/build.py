@@ -326,6 +326,7 @@ def _build_desk(
         learned=models.servers.learned,
         forget=models.servers.forget,
         endpoints=models.model.health,
+        tariff_of=models.tariffs.of,
         count=core.counter.count,
         commands=lambda: commands,
         eraser=build_eraser(core, dispatcher, gauge, keeper),

@@ -26,6 +26,7 @@ from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.llm.quirks import Quirk
 from bot.llm.router import EndpointHealth
+from bot.llm.tariffs import Tariff
 from bot.locale import Catalogue
 from bot.lore import LoreReader
 from bot.memory.eraser import Eraser
@@ -127,6 +128,8 @@ class Desk:
     """How the servers of tools are doing."""
     endpoints: Callable[[], Sequence[EndpointHealth]] = tuple
     """Which servers of models failed when they were last asked."""
+    tariff_of: Callable[[str], Tariff | None] = lambda _model: None
+    """What tokens of a model cost, by its full name; `None` where nobody knows."""
     missed: Mapping[str, datetime] = field(default_factory=dict)
     """When a recurring job was to run that came too late for it, by its name."""
 

@@ -1,21 +1,21 @@
-"""/model: which models can answer here, which one does, what was learned about it, and the switch."""
+"""/model: which models can answer here, which one does, what is known of each, and the switch."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
 from bot.commands.changes import Changes, Reach
 from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.model_details import choice_lines, detail_lines, figures, quirks_in_words
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged
 from bot.errors import UserError
-from bot.llm.quirks import Quirk
 from bot.opening import model_in_force
 
 
 async def list_models(call: Call, desk: Desk) -> Outbound:
-    """`/model [keyword] [-p page]`."""
+    """`/model [keyword] [-p page]`: the models, each with what is known of it in a few figures."""
     keyword = call.options.get("keyword", "")
     found = await desk.models.search(keyword)
     current = model_in_force(desk.models, call.settings).name
@@ -23,7 +23,10 @@ async def list_models(call: Call, desk: Desk) -> Outbound:
         meant = near_action(keyword, "model", desk)
         raise UserError("command-meant", near=meant) if meant else UserError("model-none-found", keyword=keyword)
     page = page_of(found, call)
-    lines = [inert(name) + (" ✅" if name == current else "") for name in page.entries]
+    lines = [
+        inert(name) + (" ✅" if name == current else "") + (f" – {known}" if (known := figures(name, desk)) else "")
+        for name in page.entries
+    ]
     return paged(desk.text("model-list", call.locale, count=len(found)), lines, page, "model list", call, desk)
 
 
@@ -36,23 +39,16 @@ async def use_model(call: Call, desk: Desk) -> Outbound:
 
 
 async def show_model(call: Call, desk: Desk) -> Outbound:
-    """`/model info`: the model in use, where that was decided, what it can take, and what its server does not."""
+    """`/model info [MODEL]`: the model that answers here and by whose word, or another one; what it takes and gives,
+    what it costs, and what its server was found not to take.
+    """
     current = model_in_force(desk.models, call.settings)
-    limits, learned = desk.limits(current.name), desk.learned(current.name)
-    source = desk.text(f"source-{current.source.value}", call.locale)
-    abilities = [
-        desk.text(f"model-can-{ability}", call.locale)
-        for ability, lacking in (("vision", Quirk.NO_IMAGES), ("thinking", None), ("tools", Quirk.NO_TOOLS))
-        if getattr(limits, ability) and lacking not in learned
-    ]
-    pieces = [
-        desk.text("model-info", call.locale, model=current.name, source=source),
-        desk.text("model-lost", call.locale, chosen=current.lost) if current.lost else "",
-        desk.text("model-info-window", call.locale, window=limits.context_window),
-        desk.text("model-info-abilities", call.locale, abilities=", ".join(abilities)) if abilities else "",
-        desk.text("model-info-learned", call.locale, quirks=_in_words(learned, call, desk)) if learned else "",
-    ]
-    return Outbound(text="\n".join(f"- {piece}" for piece in pieces if piece))
+    model = current.name
+    if "model" in call.options:
+        model = await desk.models.resolve(call.options["model"], model)
+    is_here = model == current.name
+    lines = await choice_lines(current, call, desk) if is_here else [desk.text("model-other", call.locale, model=model)]
+    return Outbound(text="\n".join(f"- {line}" for line in (*lines, *detail_lines(model, call, desk))))
 
 
 async def forget_model(call: Call, desk: Desk) -> Outbound:
@@ -69,13 +65,7 @@ async def forget_model(call: Call, desk: Desk) -> Outbound:
     if not learned:
         return desk.say("model-nothing-learned", call, model=model)
     await desk.forget(model)
-    return desk.say("model-forgotten", call, model=model, quirks=_in_words(learned, call, desk))
-
-
-def _in_words(quirks: Collection[Quirk], call: Call, desk: Desk) -> str:
-    return ", ".join(
-        desk.text(f"quirk-{quirk.value.replace('_', '-')}", call.locale) for quirk in Quirk if quirk in quirks
-    )
+    return desk.say("model-forgotten", call, model=model, quirks=quirks_in_words(learned, call, desk))
 
 
 async def suggest_models(desk: Desk, query: ValueQuery) -> Sequence[str]:
@@ -93,7 +83,11 @@ MODEL_COMMANDS = (
         run=use_model,
         suggest=suggest_models,
     ),
-    Command(spec=CommandSpec(path=("model", "info"), ephemeral=True), run=show_model),
+    Command(
+        spec=CommandSpec(path=("model", "info"), options=(ANY_MODEL,), ephemeral=True),
+        run=show_model,
+        suggest=suggest_models,
+    ),
     Command(
         spec=CommandSpec(path=("model", "forget"), options=(ANY_MODEL,), ephemeral=True, manages=True),
         run=forget_model,

@@ -139,6 +139,15 @@ def load_overrides(tx: Tx, channel: ChannelRef) -> list[StoredOverride]:
     ]
 
 
+def who_chose(tx: Tx, channel: ChannelRef, source: Source, name: str) -> tuple[str, datetime] | None:
+    """Who gave a key its value there, by their key, and when; `None` where nobody did."""
+    scope = Scope.PLACE if source is Source.PLACE else Scope.SESSION
+    keys = {Source.SESSION: channel.session_key, Source.PARENT: channel.parent_key, Source.PLACE: channel.place_key}
+    wanted = (overrides.c.scope == scope.value, overrides.c.scope_key == keys[source], overrides.c.name == name)
+    row = tx.execute(select(overrides.c.set_by, overrides.c.set_at).where(*wanted)).first()
+    return (row.set_by, row.set_at) if row else None
+
+
 def set_override(tx: Tx, scope: Scope, scope_key: str, name: str, value: str, *, set_by: str, now: datetime) -> None:
     """Change a key for a scope; `value` is JSON."""
     unset_override(tx, scope, scope_key, name)

@@ -16,6 +16,7 @@ from bot.hooks import (
     CompactionNews,
     Drop,
     Failure,
+    Folding,
     Hooks,
     ModelInput,
     Origin,
@@ -41,6 +42,7 @@ ANSWERS: dict[str, tuple[type, ...]] = {
     "on_outbound": (Outbound, Drop),
     "after_turn": (),
     "on_usage": (),
+    "before_folding": (Withheld, Refusal),
     "on_compaction": (),
     "on_memory_cleared": (),
     "on_error": (),
@@ -62,6 +64,7 @@ class HookCalls:
             for name, expects in ANSWERS.items()
         }
         self.rewrites_requests = bool(self._guards["before_model"])
+        self.sees_folding = bool(self._guards["before_folding"])
         self.sees_outbound = bool(self._guards["on_outbound"])
 
     async def on_inbound(self, inbound: Inbound) -> Inbound | None:
@@ -70,9 +73,16 @@ class HookCalls:
 
     async def before_turn(self, turn: Turn) -> Withheld | Refusal | None:
         """All that no model may read of a turn, or why it must not be answered at all."""
+        return await self._withheld("before_turn", turn)
+
+    async def before_folding(self, folding: Folding) -> Withheld | Refusal | None:
+        """The same of what is to be noted."""
+        return await self._withheld("before_folding", folding)
+
+    async def _withheld(self, name: str, value: Turn | Folding) -> Withheld | Refusal | None:
         withheld: list[Withheld] = []
-        for guard in self._guards["before_turn"]:
-            match await guard.try_call(turn):
+        for guard in self._guards[name]:
+            match await guard.try_call(value):
                 case Refusal() as refusal:
                     return refusal
                 case Withheld() as some:

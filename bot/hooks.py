@@ -17,6 +17,7 @@ from bot.chat import ChannelRef, Inbound, Outbound, SentPart
 from bot.llm.model import Completion, ModelMessage, ToolCall, ToolSpec
 from bot.memory.items import Delta, Memory
 from bot.prompt.usage import PromptUsage
+from bot.settings import PlaceSettings
 from bot.store.sessions import SessionRow
 from bot.store.window import WindowRow
 from bot.turn import Turn
@@ -53,12 +54,21 @@ class Refusal:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Folding:
+    """What stands in no notes of a conversation yet; the older part of it is to be folded into them."""
+
+    session: SessionRow
+    settings: PlaceSettings
+    rows: tuple[WindowRow, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Withheld:
     """Messages that no model may read, from now on: they count as never said."""
 
     messages: tuple[int, ...]
-    """Ids of rows of `turn.history` that people said."""
-    reason: str
+    """Ids of rows that people said, of those that the hook was given."""
+    reason: str = ""
     """What whoever waits for an answer reads, where what they said is among them."""
 
 
@@ -176,6 +186,8 @@ class Hooks:
     """After the answer is stored; the session's next turn waits for it."""
     on_usage: Callable[[Turn, PromptUsage], Awaitable[None]] | None = None
     """What each request fills of the window, right before it is sent."""
+    before_folding: Callable[[Folding], Awaitable[Withheld | Refusal | None]] | None = None
+    """Before messages are folded into notes. What is withheld is not noted; at a refusal nothing is folded for now."""
     on_compaction: Callable[[CompactionNews], Awaitable[None]] | None = None
     on_memory_cleared: Callable[[Clearing], Awaitable[None]] | None = None
     on_error: Callable[[Failure], Awaitable[None]] | None = None

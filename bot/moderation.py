@@ -14,7 +14,7 @@ from enum import Enum
 import structlog
 
 from bot.gate import has_word
-from bot.hooks import Hooks, Host, Refusal, Withheld
+from bot.hooks import Folding, Hooks, Host, Refusal, Withheld
 from bot.llm.model import ModelError, ToolCall
 from bot.settings import Moderation
 from bot.store.sessions import SessionRow
@@ -54,6 +54,7 @@ def moderation_hooks(given: Moderation, words: Sequence[str], host: Host, wordin
         before_turn=moderator.admit,
         before_tool=moderator.judge_call,
         before_reply=moderator.judge_reply,
+        before_folding=moderator.admit_to_notes,
         wants_reply=moderator.wants_reply,
         seconds=0,  # the endpoint has its own time, and what follows where it is late is the operator's to say
     )
@@ -121,15 +122,29 @@ class _Moderator:
         """
         if not turn.settings.values.moderation.input:
             return None
-        rows = [row for row in _heard(turn) if _key(row) not in self._judged]
-        verdicts = await self.judge.judge(turn.session, [_words_of(row) for row in rows])
+        heard = turn.history if turn.starter is None else (turn.starter, *turn.history)
+        refused, is_unknown = await self._judge(turn.session, heard)
+        if is_unknown:
+            return Refusal(reason=self.wording(turn, "moderation-no-verdict"))
+        return Withheld(messages=refused, reason=self.wording(turn, "moderation-input")) if refused else None
+
+    async def admit_to_notes(self, folding: Folding) -> Withheld | Refusal | None:
+        """Judge in the same way what is to be noted, of which no answer may have read all."""
+        if not folding.settings.moderation.input:
+            return None
+        refused, is_unknown = await self._judge(folding.session, folding.rows)
+        if is_unknown:
+            return Refusal(reason="moderation gave no verdict")
+        return Withheld(messages=refused) if refused else None
+
+    async def _judge(self, session: SessionRow, rows: Sequence[WindowRow]) -> tuple[tuple[int, ...], bool]:
+        """The ids of what is to be refused, and whether there is more that may not be read for want of a verdict."""
+        rows = [row for row in rows if row.kind is MessageKind.SAID and _key(row) not in self._judged]
+        verdicts = await self.judge.judge(session, [_words_of(row) for row in rows])
         judged = [*zip(rows, verdicts, strict=True)]
         found = {verdict: [row for row, its in judged if its is verdict] for verdict in Verdict}
         self._note_judged(found[Verdict.ALLOW])
-        if found[Verdict.UNKNOWN] and self.judge.is_strict:
-            return Refusal(reason=self.wording(turn, "moderation-no-verdict"))
-        refused = tuple(row.id for row in found[Verdict.REFUSE])
-        return Withheld(messages=refused, reason=self.wording(turn, "moderation-input")) if refused else None
+        return tuple(row.id for row in found[Verdict.REFUSE]), self.judge.is_strict and bool(found[Verdict.UNKNOWN])
 
     def _note_judged(self, rows: Sequence[WindowRow]) -> None:
         self._judged.update((_key(row), None) for row in rows)
@@ -158,11 +173,6 @@ class _Moderator:
             return Refusal(reason=self.wording(turn, why))
         is_unknown = verdict is Verdict.UNKNOWN and self.judge.is_strict
         return Refusal(reason=self.wording(turn, "moderation-no-verdict")) if is_unknown else None
-
-
-def _heard(turn: Turn) -> Iterator[WindowRow]:
-    rows = turn.history if turn.starter is None else (turn.starter, *turn.history)
-    return (row for row in rows if row.kind is MessageKind.SAID)
 
 
 def _words_of(row: WindowRow) -> str:

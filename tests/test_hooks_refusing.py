@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from bot.hooks import Refusal, Withheld
+from bot.hooks import Folding, Refusal, Withheld
 from bot.testing import FakeAdapter, ScriptedModel
 from bot.turn import Turn
-from tests.talking import BOB, GROUP
+from tests.folding import GIST
+from tests.talking import BOB, GROUP, Chat
 from tests.test_hooks import OpenHooked, open_hooked
 
 __all__ = ["open_hooked"]
@@ -65,3 +66,37 @@ async def test_an_answer_grows_where_the_hook_that_would_change_it_does_not_want
     chat = await open_hooked(before_reply=shout, wants_reply=want, adapter=adapter, persona="none")
     assert await chat.say("hello") == ["OK" if wants else "ok"]
     assert bool(chat.last_reply.shown) is not bool(wants)
+
+
+def summed_up() -> dict[str, Any]:
+    """What lets Alice have everything but the newest message folded."""
+    summary, model = {"keep_recent": 1, "keep_tokens": 0}, ScriptedModel(summaries=[GIST])
+    return {"summary": summary, "persona": "none", "model": model, "adapter": FakeAdapter(managers=["alice"])}
+
+
+async def overheard(chat: Chat) -> list[str]:
+    """Bob speaks to others, then everything is folded; the texts that the summary model read."""
+    for text in ("so much spam", *(f"number {number}" for number in range(6))):
+        await chat.say(text, author=BOB, channel=GROUP, mentions_me=False)
+    await chat.say("hello", channel=GROUP)
+    await chat.say("/compact", channel=GROUP)
+    await chat.settled()
+    return [message.text for request in chat.model.summaries for message in request.messages]
+
+
+async def test_what_a_hook_withholds_from_notes_is_not_noted_and_the_rest_is(open_hooked: OpenHooked) -> None:
+    async def withhold(folding: Folding) -> Withheld:
+        return Withheld(messages=tuple(row.id for row in folding.rows if "spam" in row.text))
+
+    chat = await open_hooked(before_folding=withhold, **summed_up())
+    read = "\n".join(await overheard(chat))
+    assert "number 1" in read
+    assert "spam" not in read
+
+
+async def test_where_a_hook_refuses_it_nothing_is_folded(open_hooked: OpenHooked) -> None:
+    async def refuse(_folding: Folding) -> Refusal:
+        return Refusal(reason="not now")
+
+    chat = await open_hooked(before_folding=refuse, **summed_up())
+    assert await overheard(chat) == []

@@ -17,6 +17,7 @@ from bot.guard import Guard
 from bot.hook_calls import HookCalls
 from bot.hooks import CompactionNews, Phase
 from bot.llm.model import ModelError, ModelRequest
+from bot.memory.admission import may_fold
 from bot.memory.by_line import note_by_line
 from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
@@ -93,6 +94,8 @@ class Compactor:
         Only /compact folds little, and only it tries again at once after a failure; everything else waits for a pause
         that doubles.
         """
+        if not await may_fold(self.hooks, self.db, subject, self.now()):
+            return NOTHING
         total, news = NOTHING, None
         while True:
             snapshot = await self.db.read(self._snapshot, subject, reason, up_to)

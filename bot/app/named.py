@@ -10,6 +10,7 @@ from pathlib import Path
 from bot.app.extended import extension_problems
 from bot.app.moderation import moderation_problems
 from bot.app.personas import persona_problems
+from bot.app.quota import price_problems
 from bot.env import Reading, load_settings
 from bot.llm.configured import LOCAL, names_remote_model
 from bot.llm.model_files import MODEL_FILES
@@ -26,7 +27,14 @@ def checked_settings(env_file: Path | None = Path(".env")) -> Settings:
     Raises:
         SettingsError: with every problem found, in words.
     """
-    checks = (_persona_problems, _model_problems, _language_problems, _moderation_problems, extension_problems)
+    checks = (
+        _persona_problems,
+        _model_problems,
+        _price_problems,
+        _language_problems,
+        _moderation_problems,
+        extension_problems,
+    )
     return load_settings(env_file, checks=checks)
 
 
@@ -63,6 +71,14 @@ def _model_problems(reading: Reading) -> Iterator[str]:
             continue  # it is there, and what is wrong with it is told
         if model and (problem := _model_problem(model, settings, is_default=name == "MODEL")):
             yield f"{name} {problem}"
+
+
+def _price_problems(reading: Reading) -> Iterator[str]:
+    settings = reading.settings
+    if reading.is_sound("providers") and reading.is_sound("models") and reading.is_sound("quota"):
+        yield from price_problems(
+            settings, (*_given("model", settings), *_fallbacks(settings), *_for_one_thing(settings))
+        )
 
 
 def _given(key: str, settings: Settings) -> Iterator[tuple[str, str]]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from bot.app.running import Core, Models
-from bot.llm.configured import LOCAL
+from bot.llm.configured import LOCAL, configured_providers, default_model, model_tariffs
 from bot.llm.endpoints import Provider
 from bot.llm.model import Model
 from bot.llm.tariffs import Tariffs
 from bot.metering import MeteredModel
 from bot.quota import Purse, Queue, Quota, limits_of
+from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.app.running import Core, Models
 
 EMBEDDED_AT_ONCE = 1
 """The embedded engine has one slot; its own line is served in the order of coming, so ours stands before it."""
@@ -52,3 +56,18 @@ def build_quota(core: Core, models: Models) -> Quota:
 
 def _is_paid(models: Models) -> Callable[[str], bool]:
     return lambda model: model.partition("/")[0] in models.cost_money
+
+
+def price_problems(settings: Settings, named: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Which models, each with the name of its setting, have no price although money is limited: they would never be
+    asked. "" is the embedded model, which costs nothing.
+    """
+    if not any(limit.is_money for limit in limits_of(settings.quota)):
+        return
+    tariffs = model_tariffs(settings, configured_providers(settings, None))
+    for name, model in named:
+        whole = default_model(settings, None) if name == "MODEL" else model
+        provider, slash, _ = whole.partition("/")
+        if slash and provider in settings.providers and tariffs.of(whole) is None:
+            prices = " and ".join(f"PROVIDERS__{provider}__{kind}_PRICE".upper() for kind in ("input", "output"))
+            yield f"{name} is {whole}, of which nobody knows the price, and QUOTA limits money; set {prices}"

@@ -1,4 +1,4 @@
-"""Whether the access lists name people and places the way the platforms number them."""
+"""Whether the lists of people and places name them the way the platforms number them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from bot.settings import PLATFORMS, Settings
 
 def access_problems(settings: Settings) -> Iterator[str]:
     """One sentence for each list with an entry that could never fit anybody."""
-    for name, entries in settings.access:
-        if name != "tool_groups" and isinstance(entries, tuple) and (problems := [*_entry_problems(entries)]):
+    lists = [(f"ACCESS__{name.upper()}", entries) for name, entries in settings.access if name != "tool_groups"]
+    lists += [(f"QUOTA__{name.upper()}", entries) for name, entries in settings.quota]
+    for name, entries in lists:
+        if isinstance(entries, tuple) and (problems := [*_entry_problems(entries)]):
             how = "Write platform:id, several with commas between or as a JSON list"
-            yield f"ACCESS__{name.upper()} {'; '.join(problems)}. {how}"
+            yield f"{name} {'; '.join(problems)}. {how}"
 
 
 def _entry_problems(entries: tuple[str, ...]) -> Iterator[str]:

@@ -33,6 +33,7 @@ from bot.store.images import ImageRow
 from bot.store.lorebooks import find_books
 from bot.store.memories import read_memory
 from bot.store.moods import read_mood
+from bot.store.people import zone_of
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
@@ -192,7 +193,7 @@ class TurnOpener:
             window=size,
             budget=budget,
             reserve=reserve,
-            asker=replace(asker, name=said.author_name) if said else asker,
+            asker=replace(asker, name=said.author_name if said else asker.name, zone=zone_of(tx, asker.key)),
             burst=read.burst,
             position=read.position,
             history=tuple(history),

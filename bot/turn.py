@@ -33,6 +33,8 @@ class Asker:
     name: str
     locale: str | None = None
     is_bot: bool = False
+    zone: str | None = None
+    """IANA name of the time zone that they live in, if they have told."""
     is_exempt: bool = False
     """Whether the limits per person and place do not count."""
 
@@ -192,6 +194,11 @@ class Turn:
             author_key=None if self.raises is not None else self.asker.key,
             is_exempt=self.asker.is_exempt,
         )
+
+    @property
+    def zone(self) -> str:
+        """The time zone of whoever asks, by its IANA name: their own, or that of the chat."""
+        return self.asker.zone or self.settings.values.timezone
 
     @property
     def is_group(self) -> bool:

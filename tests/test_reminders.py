@@ -296,3 +296,25 @@ async def test_clearing_all_and_privacy_take_them_along_and_say_so(make_app: Mak
         "Your 1 reminder is gone, since I would have to keep what it says."
     )
     assert await tell(chat, NOW + 6 * HOUR) == []
+
+
+async def test_S08_S15_a_reminder_goes_by_the_clock_where_its_person_lives(make_app: MakeApp) -> None:
+    made = [calls("remind_me", text="cake", when="18:00"), calls("current_time")]
+    chat = await open_reminding(make_app, made)
+    (none,) = await chat.say("/me zone")
+    assert "here it is 13:00 (Europe/Berlin)" in none
+    assert (await chat.say("/me zone Mars"))[0].startswith("“Mars” is no time zone I know.")
+    (told,) = await chat.say("/me zone america/new york")
+    assert told.startswith("You live in America/New_York, where it is 07:00 now.")
+    assert chat.last_reply.outbound is not None
+    assert chat.last_reply.outbound.private
+    await chat.say("remind me at six", channel=GROUP)
+    assert "2026-11-01 18:00 (America/New_York)" in results(chat)
+    await chat.say("what time is it?", channel=GROUP)
+    assert "07:00 (America/New_York" in results(chat)
+    assert await tell(chat, NOW + 10 * HOUR) == []
+    assert await tell(chat, NOW + 11 * HOUR) == ["⏰ cake"]
+    assert await chat.offers("me zone", "zone", "york") == ["America/New_York"]
+    await chat.say("/privacy off")
+    assert (await chat.say("/me zone"))[0] == told
+    assert (await chat.say("/me zone auto"))[0] == none

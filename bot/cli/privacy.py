@@ -19,6 +19,9 @@ from bot.store.schema import SchemaState
 
 app = typer.Typer(help="What is kept of a person: export it, or erase it.", no_args_is_help=True)
 
+LANGUAGE = "en"
+"""Of the command line."""
+
 Platform = Annotated[str, typer.Argument(help="discord, telegram, or terminal.")]
 UserId = Annotated[str, typer.Argument(help="The platform's number of the person, no name.")]
 
@@ -59,7 +62,7 @@ def erase(
 
 def _told(counts: Mapping[Kind, int]) -> list[str]:
     text = Catalogue().text
-    kept = [text(f"privacy-kind-{kind.value}", "en", count=counts[kind]) for kind in Kind if kind in counts]
+    kept = [text(f"privacy-kind-{kind.value}", LANGUAGE, count=counts[kind]) for kind in Kind if kind in counts]
     return [f"- {line}" for line in kept] or ["Nothing is kept of them."]
 
 

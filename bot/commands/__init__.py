@@ -18,6 +18,7 @@ from bot.commands.history import HISTORY_COMMANDS
 from bot.commands.lore import LORE_COMMANDS
 from bot.commands.lore_edit import LORE_EDIT_COMMANDS
 from bot.commands.lore_files import LORE_FILE_COMMANDS
+from bot.commands.me import ME_COMMANDS
 from bot.commands.members import OF, suggest_members
 from bot.commands.memory import MEMORY_COMMANDS
 from bot.commands.model import MODEL_COMMANDS
@@ -79,5 +80,6 @@ COMMANDS: tuple[Command, ...] = (
     *USAGE_COMMANDS,
     *QUOTA_COMMANDS,
     *PRIVACY_COMMANDS,
+    *ME_COMMANDS,
     *HELP_COMMANDS,
 )

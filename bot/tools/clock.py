@@ -1,4 +1,4 @@
-"""Tells the model the date and the time, in the session's time zone or another one."""
+"""Tells the model the date and the time, where whoever asks lives, in the chat's time zone, or in another one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def tell_time(turn: Turn, arguments: Mapping[str, Any]) -> str:
     Raises:
         ToolError: the zone is unknown.
     """
-    name = str(arguments.get("timezone") or turn.settings.values.timezone)
+    name = str(arguments.get("timezone") or turn.zone)
     try:
         zone = ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
@@ -31,7 +31,7 @@ CLOCK = Tool(
         description="Tells the current date, weekday and time.",
         parameters={
             "type": "object",
-            "properties": {"timezone": {"type": "string", "description": "IANA name; leave out for the time here"}},
+            "properties": {"timezone": {"type": "string", "description": "IANA name; leave out for their own time"}},
             "additionalProperties": False,
         },
     ),

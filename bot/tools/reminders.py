@@ -120,7 +120,7 @@ def _keep(tx: Tx, turn: Turn, arguments: Mapping[str, Any]) -> str:
     text = " ".join(str(arguments.get("text") or (old.text if old else "")).split())[:MOST_CHARS]
     if not text:
         raise ToolError("Say in `text` what they want to be reminded of.")
-    zone = old.zone if old else turn.settings.values.timezone
+    zone = old.zone if old else turn.zone
     moment, repeat = _when(turn, arguments, old, zone), _repeat(arguments, old)
     new = NewReminder(
         session_id=turn.session.id,

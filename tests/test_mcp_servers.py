@@ -60,6 +60,14 @@ async def test_a_tool_that_cannot_be_taken_back_asks_first(lab: Lab) -> None:
     assert not lab.tool("weather").asks
 
 
+@pytest.mark.parametrize(("asks", "who"), [("marked", {"loud"}), ("always", {"loud", "quiet"}), ("never", set())])
+async def test_which_tools_of_a_server_ask_first_is_the_operators_to_choose(asks: str, who: set[str]) -> None:
+    marked = {"name": "loud", "annotations": {"destructiveHint": True}}
+    settings = plain(tools=["quiet", marked]).model_copy(update={"asks": asks})
+    async with kept_connected(settings) as lab:
+        assert {tool.spec.name.removeprefix("lab__") for tool in lab.server.tools if tool.asks} == who
+
+
 async def test_tools_that_come_later_are_there_without_a_restart(lab: Lab) -> None:
     assert await lab.call("grow") == "grown"
     await lab.told.until("mcp.connected", times=2)

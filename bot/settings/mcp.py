@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, SecretStr
 from pydantic_settings import NoDecode
@@ -52,6 +52,9 @@ class McpSettings(Group):
     url: str | None = Field(None, description="address of a server that speaks streamable HTTP, instead of COMMAND")
     headers: SecretTexts = Field({}, description="sent with each request, HEADERS__AUTHORIZATION=Bearer ...; _ means -")
     group: str = Field("", description="for TOOL_GROUPS, without which its tools are off; empty = its NAME")
+    asks: Literal["marked", "always", "never"] = Field(
+        "marked", description="which tools wait for a yes of who asked: marked = those that say they destroy something"
+    )
     timeout: Seconds = Field(timedelta(seconds=30), gt=timedelta(0), description="seconds that one answer may take")
 
     @property

@@ -139,7 +139,6 @@ class McpServer:
         log.info("mcp.connected", server=self.name, tools=len(self.tools))
 
     def _as_ours(self, listed: Listed, names: Mapping[str, str]) -> Tool:
-        says = listed.annotations
         return Tool(
             spec=ToolSpec(
                 name=names[listed.name],
@@ -149,9 +148,18 @@ class McpServer:
             run=partial(self._call, listed.name),
             group=self._group,
             progress=PROGRESS,
-            asks=says is not None and says.destructive_hint is True,
+            asks=self._asks(listed),
             seconds=self._settings.timeout.total_seconds() + SPARE_SECONDS,
         )
+
+    def _asks(self, listed: Listed) -> bool:
+        """Most servers mark nothing, although by the protocol what is not marked may destroy; asking each time is the
+        operator's to choose.
+        """
+        if self._settings.asks != "marked":
+            return self._settings.asks == "always"
+        says = listed.annotations
+        return says is not None and says.destructive_hint is True
 
     async def _call(self, tool: str, _turn: Turn, arguments: Mapping[str, Any]) -> str:
         """Raises `ToolError`."""

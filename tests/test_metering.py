@@ -18,6 +18,7 @@ from bot.llm.model import Attempt, Bill, Completion, ModelEvent, ModelRequest, U
 from bot.llm.tariffs import FREE, Stated, Tariff, Tariffs, vendor_tariff
 from bot.metering import MeteredModel
 from bot.quota import Queue
+from bot.store.database import Tx
 from bot.store.ledger_tables import model_calls
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_channel, make_inbound
 from tests.conftest import MakeApp
@@ -114,7 +115,11 @@ async def test_a_server_that_names_the_cost_is_believed() -> None:
 
 
 async def test_an_answer_waits_for_no_row_of_the_ledger(make_app: MakeApp) -> None:
-    free = threading.Event()
+    held, free = threading.Event(), threading.Event()
+
+    def hold(_tx: Tx) -> None:
+        held.set()
+        free.wait(10)
 
     class Blocking(FakeAdapter):
         """Once the reply has its row, the database takes nothing more until `free` is set."""
@@ -123,7 +128,8 @@ async def test_an_answer_waits_for_no_row_of_the_ledger(make_app: MakeApp) -> No
             async def block() -> None:
                 assert before_send is not None
                 await before_send()
-                chat.app.core.tasks.spawn("block", chat.app.core.db.run(lambda _tx: free.wait(10)))
+                chat.app.core.tasks.spawn("hold", chat.app.core.db.run(hold))
+                await asyncio.to_thread(held.wait, 10)
 
             return await super().open_reply(*args, before_send=block if before_send else None, **more)
 

@@ -76,9 +76,12 @@ async def on_telegram(tmp_path: Path, migrated_database: Path) -> AsyncIterator[
         yield lab
 
 
-async def test_X04_on_discord_slow_tools_are_told_and_dangerous_ones_asked_for(on_discord: DiscordLab) -> None:
+async def test_X04_on_discord_slow_tools_are_told_dangerous_ones_asked_for_and_what_is_refused_is_told(
+    on_discord: DiscordLab,
+) -> None:
     lab, spot = on_discord, on_discord.spot("general")
-    async with lab.running(**extended(lab.folder)) as bot:
+    lab.model.judge = lambda text: "gore" in text
+    async with lab.running(**extended(lab.folder), MODERATION__MODEL="lab/omni") as bot:
         await spot.ask(lab.bob, "dig")
         await spot.says("*using `dig` …*")
         (lab.folder / "go").touch()
@@ -91,6 +94,17 @@ async def test_X04_on_discord_slow_tools_are_told_and_dangerous_ones_asked_for(o
         await spot.click(lab.bob, question, "Allow")
         await spot.says("It is so: burnt for Bob")
         await spot.says(lambda text: text.startswith("Bob has allowed `burn`"))
+
+        for key in ("moderation__input", "moderation__output"):
+            await spot.slash(lab.alice, "session set", key=key, value="on")
+        await spot.ask(lab.bob, "much gore")
+        await spot.says("That was refused by the rules of moderation here, so nothing answers it.")
+        lab.model.script = Say(text=["So ", "much ", "gore."])
+        asked = len(lab.model.requests)
+        await spot.ask(lab.bob, "tell me")
+        await spot.says(lambda text: text.startswith("The answer was refused by the rules of moderation here"))
+        assert len(lab.model.requests) == asked + 1
+        assert not any("gore" in str(request.body) for request in spot.requests)
         assert await bot.stop() == 0
     assert "Traceback" not in bot.output
 

@@ -6,7 +6,7 @@ The steps of DESIGN 4.8 to 4.13. Knows no platform beyond `bot.chat.Adapter`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -34,9 +34,7 @@ from bot.prompt.tokens import ModelTokens
 from bot.quota import Admission, OverBudget, Ruling
 from bot.running_rounds import RunningRounds
 from bot.screening import Screen, TurnRefused
-from bot.senses import Senses
 from bot.settling import answer_rows, new_reply, store_settled, store_unshown, tool_round
-from bot.spoken import SpeakAfter
 from bot.store import replies
 from bot.store.database import Database
 from bot.store.parts import note_part
@@ -51,6 +49,13 @@ RETRY_BUDGET_RATIO = 0.7
 """How much of the budget the one retry takes after the server found the prompt too long (M17)."""
 
 
+PutInWords = Callable[[Turn, TurnRequest], Awaitable[Turn]]
+"""`put_in_words(turn, request)`: the turn with what its model cannot take in words (`bot.senses`)."""
+
+SpeakAfter = Callable[[Turn, int, str, Sequence[SentPart]], None]
+"""`speak_after(turn, reply_id, text, parts)`: says an answer aloud that is shown in these parts (`bot.spoken`)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TurnRunner:
     """`run` is what the dispatcher calls; everything it needs comes by constructor."""
@@ -62,7 +67,7 @@ class TurnRunner:
     keeper: Keeper
     hooks: HookCalls
     screen: Screen
-    senses: Senses
+    put_in_words: PutInWords
     speak_after: SpeakAfter
     rounds: RunningRounds
     db: Database
@@ -185,7 +190,7 @@ class TurnRunner:
             await asyncio.wait({self.tasks.spawn("note part", self.db.run(note_part, reply_id, part))})
 
     async def _answer(self, progress: Progress, stream: ReplyStream) -> Prompt:
-        told = await self.senses.told(progress.turn, progress.request)
+        told = await self.put_in_words(progress.turn, progress.request)
         progress.turn = turn = await self.screen.admit(told, progress.request)
         progress.is_held = await self.hooks.holds_reply(turn)
         prompt = await self._ask(progress, stream)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import structlog
@@ -18,35 +18,32 @@ from bot.voice import Speaking
 
 log = structlog.get_logger(__name__)
 
-SpeakAfter = Callable[[Turn, int, str, Sequence[SentPart]], None]
-"""`speak_after(turn, reply_id, text, parts)`: an answer is shown in these parts."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class SpokenAnswers:
     """A recording is one more part of its reply, so that it goes when that goes."""
 
-    speaking: Speaking | None
+    speaking: Speaking
     adapters: Mapping[str, Adapter]
     db: Database
     tasks: Tasks
 
     def follow(self, turn: Turn, reply_id: int, text: str, parts: Sequence[SentPart]) -> None:
-        """Speak an answer, if it is to be spoken where it stands."""
+        """Speak an answer that is shown in these parts, if it is to be spoken where it stands."""
         is_wanted = turn.settings.values.spoken_answers and turn.session.channel.platform != TERMINAL
-        if self.speaking is not None and is_wanted and not turn.asker.is_bot:
-            self.tasks.spawn("speak an answer", self._speak(self.speaking, turn, reply_id, text, len(parts)))
+        if is_wanted and not turn.asker.is_bot:
+            self.tasks.spawn("speak an answer", self._speak(turn, reply_id, text, len(parts)))
 
-    async def _speak(self, speaking: Speaking, turn: Turn, reply_id: int, text: str, ordinal: int) -> None:
+    async def _speak(self, turn: Turn, reply_id: int, text: str, ordinal: int) -> None:
         try:
-            data = await speaking.speak(turn, text)
+            data = await self.speaking.speak(turn, text)
         except ModelError as error:
-            log.warning("voice.not_spoken", model=speaking.name, problem=str(error))
+            log.warning("voice.not_spoken", model=self.speaking.name, problem=str(error))
             return
         if not data or not await self.db.read(is_shown, reply_id):
             return  # taken back meanwhile
         channel = turn.session.channel
         stream = await self.adapters[channel.platform].open_reply(channel, speaker=turn.speaker)
-        voice = OutFile(name=f"answer.{speaking.ending}", text="", data=data)
+        voice = OutFile(name=f"answer.{self.speaking.ending}", text="", data=data)
         sent = await stream.finish(Outbound(text="", voice=voice))
         await self.db.run(add_parts, reply_id, [replace(part, ordinal=ordinal + part.ordinal) for part in sent])

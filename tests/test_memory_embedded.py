@@ -11,7 +11,8 @@ import pytest
 from pydantic import SecretStr
 
 from bot.llm.catalogue import Catalogue
-from bot.llm.client import OpenAIModel, Provider
+from bot.llm.client import OpenAIModel
+from bot.llm.endpoints import Provider
 from bot.llm.install import cache_directory, is_installed, path_of
 from bot.llm.local import REQUEST_HEADERS, REQUEST_PARAMETERS, LocalServer
 from bot.llm.model import Completion, Finish, ModelEvent, ModelRequest

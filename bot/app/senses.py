@@ -1,61 +1,82 @@
-"""Makes what puts pictures and speech into words, and what speaks answers, as far as there are models for it."""
+"""Makes what puts pictures and speech into words, and what speaks answers. Each is imported only where a model for it
+is set: most bots do without.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from bot.app.running import Core, Models
+from bot.chat import SentPart
+from bot.dispatch import TurnRequest
 from bot.llm.quirks import Quirk
 from bot.opening import TurnOpener
-from bot.senses import Senses
-from bot.spoken import SpokenAnswers
+from bot.runner import PutInWords, SpeakAfter
 from bot.tools import Tool
-from bot.tools.picture import picture_tool
-from bot.vision import Vision
-from bot.voice import Speaking, Transcriber
+from bot.turn import Turn
+
+if TYPE_CHECKING:
+    from bot.vision import Vision
 
 
-def build_senses(core: Core, models: Models, opener: TurnOpener) -> Senses:
+def build_senses(core: Core, models: Models, opener: TurnOpener) -> PutInWords:
     """What stands before the first request of a turn."""
-    looks, listens = core.settings.vision_model, core.settings.voice.transcription_model
+    looks, given = core.settings.vision_model, core.settings.voice
+    if not (looks or given.transcription_model):
+        return _as_it_is
+    from bot.senses import Senses
+    from bot.voice import Transcriber
+
+    ears = models.directory.effective(given.transcription_model)
+    transcriber = Transcriber(servers=models.servers, name=ears, given=given, db=core.db, now=core.now)
     return Senses(
         db=core.db,
         opener=opener,
-        vision=build_vision(core, models) if looks else None,
-        transcriber=Transcriber(
-            servers=models.servers,
-            name=models.directory.effective(listens),
-            given=core.settings.voice,
-            db=core.db,
-            now=core.now,
-        )
-        if listens
-        else None,
+        vision=_build_vision(core, models) if looks else None,
+        transcriber=transcriber if given.transcription_model else None,
         sees=lambda model: sees(models, model),
         count=core.counter.count,
-    )
+    ).told
 
 
-def build_vision(core: Core, models: Models) -> Vision:
-    """The model that looks at pictures for those that cannot see."""
-    name = models.directory.effective(core.settings.vision_model)
-    return Vision(model=models.model, name=name, db=core.db, now=core.now)
+def build_spoken(core: Core, models: Models) -> SpeakAfter:
+    """What speaks answers."""
+    given = core.settings.voice
+    if not given.speech_model:
+        return _in_silence
+    from bot.spoken import SpokenAnswers
+    from bot.voice import Speaking
 
-
-def build_spoken(core: Core, models: Models) -> SpokenAnswers:
-    """What speaks answers, where a model does."""
-    given, name = core.settings.voice, models.directory.effective(core.settings.voice.speech_model)
+    name = models.directory.effective(given.speech_model)
     speaking = Speaking(servers=models.servers, name=name, given=given, db=core.db, now=core.now)
-    return SpokenAnswers(
-        speaking=speaking if given.speech_model else None, adapters=core.platforms, db=core.db, tasks=core.tasks
-    )
+    return SpokenAnswers(speaking=speaking, adapters=core.platforms, db=core.db, tasks=core.tasks).follow
 
 
 def picture_tools(core: Core, models: Models) -> tuple[Tool, ...]:
     """The tool that asks about a picture, where there is a model to ask."""
     if not core.settings.vision_model:
         return ()
-    return (picture_tool(core.db, build_vision(core, models).describe, lambda model: sees(models, model)),)
+    from bot.tools.picture import picture_tool
+
+    return (picture_tool(core.db, _build_vision(core, models).describe, lambda model: sees(models, model)),)
 
 
 def sees(models: Models, model: str) -> bool:
     """Whether a model takes pictures, as far as is known."""
     return models.catalogue.limits(model).vision and Quirk.NO_IMAGES not in models.servers.learned(model)
+
+
+def _build_vision(core: Core, models: Models) -> Vision:
+    from bot.vision import Vision
+
+    name = models.directory.effective(core.settings.vision_model)
+    return Vision(model=models.model, name=name, db=core.db, now=core.now)
+
+
+async def _as_it_is(turn: Turn, _request: TurnRequest) -> Turn:
+    return turn
+
+
+def _in_silence(_turn: Turn, _reply_id: int, _text: str, _parts: Sequence[SentPart]) -> None:
+    """Nobody speaks."""

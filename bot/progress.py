@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 from bot.accounting import call_records
 from bot.agent import Answer
+from bot.chat import SentPart
 from bot.dispatch import TurnControl, TurnRequest
 from bot.store.ledger import CallRecord
 from bot.store.tables import MessageKind
 from bot.turn import Turn
+
+
+PutInWords = Callable[[Turn, TurnRequest], Awaitable[Turn]]
+"""`put_in_words(turn, request)`: the turn with what its model cannot take in words (`bot.senses`)."""
+
+SpeakAfter = Callable[[Turn, int, str, Sequence[SentPart]], None]
+"""`speak_after(turn, reply_id, text, parts)`: says an answer aloud that is shown in these parts (`bot.spoken`)."""
 
 
 @dataclass(slots=True)

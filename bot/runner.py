@@ -6,7 +6,7 @@ The steps of DESIGN 4.8 to 4.13. Knows no platform beyond `bot.chat.Adapter`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -27,7 +27,7 @@ from bot.llm.model import ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
-from bot.progress import Progress
+from bot.progress import Progress, PutInWords, SpeakAfter
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.meter import Meter
 from bot.prompt.tokens import ModelTokens
@@ -47,13 +47,6 @@ log = structlog.get_logger(__name__)
 
 RETRY_BUDGET_RATIO = 0.7
 """How much of the budget the one retry takes after the server found the prompt too long (M17)."""
-
-
-PutInWords = Callable[[Turn, TurnRequest], Awaitable[Turn]]
-"""`put_in_words(turn, request)`: the turn with what its model cannot take in words (`bot.senses`)."""
-
-SpeakAfter = Callable[[Turn, int, str, Sequence[SentPart]], None]
-"""`speak_after(turn, reply_id, text, parts)`: says an answer aloud that is shown in these parts (`bot.spoken`)."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from bot.chat import SentPart
 from bot.dispatch import TurnRequest
 from bot.llm.quirks import Quirk
 from bot.opening import TurnOpener
-from bot.runner import PutInWords, SpeakAfter
+from bot.progress import PutInWords, SpeakAfter
 from bot.tools import Tool
 from bot.turn import Turn
 

@@ -6,6 +6,7 @@ Knows no prompt: what is found goes with the turn. Books are made ready once; th
 from __future__ import annotations
 
 import asyncio
+import gc
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,11 @@ SCANNED_MESSAGES = 100
 
 KEPT_ENTRIES = 25_000
 """Entries of books that are kept ready, the latest used: 20,000 take some 30 MB."""
+
+LARGE_BOOK = 1_000
+"""Entries through which the collector takes more than 10 ms to look; measured."""
+YOUNG = 1
+"""The collector's generation of what was made lately."""
 
 NOTHING_COUNTED = Talk(messages=0, replies=0, state=None, greeting=None)
 
@@ -121,7 +127,7 @@ class LoreReader:
             if (found := self._as_of(key, stamp)) is not None:
                 return found
             self._ready.pop(key, None)  # the old one need not be there beside the new one
-            made = self._ready[key] = await load()
+            made = self._ready[key] = await _undisturbed(load)
         while len(self._ready) > 1 and sum(len(kept.index.items) for kept in self._ready.values()) > self._kept_entries:
             self._ready.popitem(last=False)
         return made
@@ -170,6 +176,21 @@ def _greeting(turn: Turn, talk: Talk) -> int | None:
 def book_key(name: str, place_key: str, person_key: str) -> BookKey:
     """The key of the place's book, or of the person's own."""
     return BookKey(BookKind.PLACE, place_key) if name == PLACE else BookKey(BookKind.PERSON, person_key)
+
+
+async def _undisturbed(load: Callable[[], Awaitable[_Ready]]) -> _Ready:
+    """A book made while Python's collector rests, which would look through all of it again and again and let everybody
+    wait. Nor will it ever look through a large one, which holds no cycles.
+    """
+    gc.collect(YOUNG)  # what is garbage now must not be frozen with the book
+    gc.disable()
+    try:
+        made = await load()
+        if len(made.index.items) >= LARGE_BOOK:
+            gc.freeze()
+        return made
+    finally:
+        gc.enable()
 
 
 def _scan(indexes: Sequence[LoreIndex], said: Sequence[str], context: ScanContext) -> Activation:

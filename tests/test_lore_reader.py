@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from bot.lore import LoreReader
+import pytest
+
+from bot.lore import LARGE_BOOK, LoreReader
 from bot.store import lorebooks
 from bot.store.database import Database
 from bot.store.lorebooks import BookKey, BookKind
@@ -48,6 +51,34 @@ async def test_a_book_is_made_ready_once_for_all_and_anew_when_it_changes(db: Da
     assert said(await looks.bring(await turn_with(db, "the wyrm", PLACE))) == ["Wakes."]
     await db.run(lorebooks.remove_entry, PLACE, 1)
     assert said(await looks.bring(await turn_with(db, "the wyrm", PLACE))) == []
+
+
+@pytest.fixture
+def collections() -> Iterator[list[int]]:
+    """The generations through which Python's collector looks, as it does."""
+    seen: list[int] = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        if phase == "start":
+            seen.append(info["generation"])
+
+    gc.callbacks.append(note)
+    yield seen
+    gc.callbacks.remove(note)
+    gc.unfreeze()
+
+
+async def test_nobody_waits_for_the_collector_while_a_large_book_is_made_ready(
+    db: Database, collections: list[int]
+) -> None:
+    await db.run(lorebooks.add_entries, PLACE, [entry(f"wyrm{number}") for number in range(LARGE_BOOK)])
+    turn, frozen = await turn_with(db, "wyrm7", PLACE), gc.get_freeze_count()
+    collections.clear()
+    assert said(await reader(db).bring(turn)) == ["Text."]
+    assert collections[0] == 1, "what is garbage is looked for beforehand"
+    assert 2 not in collections
+    assert gc.get_freeze_count() - frozen > LARGE_BOOK
+    assert gc.isenabled()
 
 
 async def test_numbers_of_entries_are_not_used_again_while_later_ones_stand(db: Database) -> None:

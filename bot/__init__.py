@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-import sys
+from bot.sparing import barred
 
 __version__ = "0.1.0"
 """As in pyproject.toml; a test keeps the two equal."""
 
-
-def _import_structlog_alone() -> None:
-    """structlog loads rich and pygments wherever they are installed, to colour tracebacks; ours are written plainly,
-    and 6 MB stay free (docs/design/memory.md).
-    """
-    if "rich" not in sys.modules:
-        sys.modules["rich"] = None  # type: ignore[assignment]  # how Python marks what is not to be had
-        try:
-            import structlog  # noqa: F401
-        finally:
-            del sys.modules["rich"]
-
-
-_import_structlog_alone()
+with barred("rich"):  # loaded with pygments to colour tracebacks, wherever it is installed; ours are written plainly
+    import structlog  # noqa: F401

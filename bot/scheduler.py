@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from bot.sparing import put_off
 from bot.tasks import Tasks
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ class Scheduler:
     def start(self, jobs: Sequence[Job]) -> None:
         """Let jobs run from now on. Call it once, inside the loop that they are to run in."""
         from apscheduler.events import EVENT_JOB_MISSED
-        from apscheduler.schedulers.asyncio import AsyncIOScheduler
+
+        with put_off("apscheduler.executors.pool"):  # which loads multiprocessing
+            from apscheduler.schedulers.asyncio import AsyncIOScheduler
 
         logging.getLogger("apscheduler").setLevel(logging.CRITICAL)  # what matters is told by our own events
         # The grace belongs to the jobs: given to the scheduler itself it is ignored, and a second counts (S17).

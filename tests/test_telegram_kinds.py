@@ -24,6 +24,7 @@ from telegram import (
 from telegram.constants import MessageType
 
 from adapters.telegram.inbound import to_inbound
+from bot.sparing import Later
 from tests.emulators.telegram import TelegramEmulator
 from tests.emulators.telegram.stage import ME, Stage
 
@@ -72,6 +73,8 @@ REQUIRED_LATELY = {
 
 def made(kind: Any) -> Any:
     """The smallest value of a type that the library uses."""
+    if isinstance(kind, Later):
+        return made(kind.load())
     if typing.get_origin(kind) in (typing.Union, types.UnionType):
         return made(next(option for option in typing.get_args(kind) if option is not type(None)))
     if typing.get_origin(kind) in (collections.abc.Sequence, list, tuple):

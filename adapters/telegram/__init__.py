@@ -1,23 +1,44 @@
-"""Telegram by the Bot API. The library costs 7 MB: only `bot.app` imports this, and only with a token."""
+"""Telegram by the Bot API. The library takes memory: only `bot.app` imports this, and only with a token."""
 
 from __future__ import annotations
 
-import sys
+from bot.sparing import barred, put_off
 
 UNWANTED = ("click", "cryptography", "pygments", "rich")
 """What the library and its HTTP client load wherever it is installed: to read passports that nobody shows us, and for a
-command line of their own. Without it 12 MB stay free (docs/design/memory.md).
+command line of their own.
 """
 
+SELDOM = (
+    "httpx",  # its own way to the server; ours is aiohttp
+    "telegram._business",
+    "telegram._chatbackground",
+    "telegram._chatboost",
+    "telegram._files.inputprofile",
+    "telegram._files.inputsticker",
+    "telegram._files.inputstory",
+    "telegram._gifts",
+    "telegram._inline.chosen",
+    "telegram._inline.input",
+    "telegram._inline.inlinequery",
+    "telegram._inline.prepared",
+    "telegram._keyboardbuttonrequest",
+    "telegram._managedbot",
+    "telegram._menubutton",
+    "telegram._ownedgift",
+    "telegram._passport",
+    "telegram._payment.precheck",
+    "telegram._payment.ship",
+    "telegram._payment.stars",
+    "telegram._preparedkeyboard",
+    "telegram._sentguest",
+    "telegram._shared",
+    "telegram._storyarea",
+    "telegram._uniquegift",
+    "telegram._videochat",
+    "telegram._webapp",
+)
+"""How the names of modules begin that a chat hardly ever needs: payments, gifts, inline queries and the like."""
 
-def _import_telegram_alone() -> None:
-    barred = [name for name in UNWANTED if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(barred))  # type: ignore[arg-type]  # how Python marks what is not to be had
-    try:
-        import telegram  # noqa: F401
-    finally:
-        for name in barred:
-            del sys.modules[name]
-
-
-_import_telegram_alone()
+with barred(*UNWANTED), put_off(*SELDOM):
+    import telegram  # noqa: F401

@@ -6,8 +6,10 @@ SDK's typed ones costs 5 ms of processor time per answer.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
@@ -16,10 +18,10 @@ import aiohttp
 
 from bot.llm.answer import BrokenAnswer
 from bot.llm.refusals import Refusal, read_refusal
-from bot.llm.sdk import unused_types_left_out
 from bot.llm.transport import AiohttpTransport, Response
+from bot.sparing import put_off
 
-with unused_types_left_out():
+with put_off("openai.types"):  # most of its modules, for annotations of what we never call
     import openai
 
 CONNECT_SECONDS = 10.0
@@ -27,6 +29,12 @@ CONNECT_SECONDS = 10.0
 
 IDLE_SECONDS = 55.0
 """How long an idle connection is kept for the next message: below the 60 s after which common balancers drop it."""
+
+END = "[DONE]"
+"""What the data of a stream's last event begins with."""
+
+READ_OUT_SECONDS = 0.1
+"""How long a server may take to end a stream after its last event, as in the SDK."""
 
 FAULTS = (openai.APIError, aiohttp.ClientError, BrokenAnswer, json.JSONDecodeError, UnicodeDecodeError, TimeoutError)
 """Everything that can go wrong on the wire. The SDK wraps most errors of its transport, not a reply that is no HTTP."""
@@ -36,9 +44,23 @@ class EventStream(openai.AsyncStream[object]):
     """The chunks of an answer. Events without data, which keep a connection alive or set its pace, are none."""
 
     async def _iter_events(self) -> AsyncIterator[Any]:
-        async for event in super()._iter_events():
+        events = super()._iter_events()
+        async for event in events:
+            if event.data.startswith(END):
+                await _read_out(events)
+                return
             if event.data:
                 yield event
+
+
+async def _read_out(events: AsyncIterator[object]) -> None:
+    """Take the end of a stream, without which its connection cannot be kept. The SDK does the same, and loads a library
+    for it.
+    """
+    with suppress(*FAULTS):
+        async with asyncio.timeout(READ_OUT_SECONDS):
+            async for _ in events:
+                pass
 
 
 class Connection:

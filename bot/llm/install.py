@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, BinaryIO
 
-import platformdirs
-
 from bot.errors import OperatorError
 from bot.llm.local import needed_memory
 from bot.llm.model_files import DEMO, MODEL_FILES, SMALL, ModelFile, Wheel
@@ -63,7 +61,11 @@ class ModelInstallError(OperatorError):
 
 def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:
     """Where model files are kept: `models` in FAMILIAR_CACHE, or in the user's cache as the system has it."""
-    return Path(environ.get("FAMILIAR_CACHE") or platformdirs.user_cache_dir("familiar", appauthor=False)) / "models"
+    if own := environ.get("FAMILIAR_CACHE"):
+        return Path(own) / "models"
+    import platformdirs
+
+    return platformdirs.user_cache_path("familiar", appauthor=False) / "models"
 
 
 def path_of(model: ModelFile, cache: Path) -> Path:

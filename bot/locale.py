@@ -103,6 +103,13 @@ def locales_of(folder: Path = LOCALES_FOLDER) -> tuple[str, ...]:
     return FALLBACK, *sorted(path.stem for path in folder.glob("*.po") if path.stem != FALLBACK)
 
 
+def locale_of_terminal(environment: Mapping[str, str]) -> str | None:
+    """The language of a terminal as a tag ("zh-CN"), by the rules of POSIX; `None` for "C"."""
+    chosen = next(filter(None, map(environment.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
+    tag = chosen.partition(".")[0].partition("@")[0].replace("_", "-")
+    return None if tag in ("", "C", "POSIX") else tag
+
+
 def has_texts(tag: str, locales: Iterable[str]) -> bool:
     """Whether there are texts in a language, given as a tag such as `zh` or `zh-TW`, in any of its variants."""
     return _language(tag) in map(_language, locales)

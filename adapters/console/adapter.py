@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import os
 import sys
 import uuid
 from collections.abc import Callable, Coroutine, Sequence
@@ -42,7 +41,7 @@ REPLY_GRACE_SECONDS = 5.0
 class ConsoleAdapter:
     """The terminal: a prompt with history and completion, or a pipe, which is answered line by line. `why` tells in a
     line what made the newest answer fail; blank = nothing is known. Files are put into the folder `exports`; without
-    one their text is shown.
+    one their text is shown. `locale` is the language of whoever sits there.
     """
 
     def __init__(
@@ -55,6 +54,7 @@ class ConsoleAdapter:
         stdin: TextIO | None = None,
         stdout: TextIO | None = None,
         why: Callable[[], str] = lambda: "",
+        locale: str | None = None,
     ) -> None:
         stdin, stdout = stdin or sys.stdin, stdout or sys.stdout
         self._spawn, self._why, self._exports = spawn, why, exports
@@ -63,7 +63,7 @@ class ConsoleAdapter:
         self._is_ending = False
         self.channel = ChannelRef(platform=PLATFORM, place="local", visibility=Visibility.DM)
         """The one session there is."""
-        self.author = _person_at_keyboard()
+        self.author = _person_at_keyboard(locale)
         """Whoever started the program."""
         if self._is_interactive:
             from adapters.console.completion import CommandCompleter
@@ -163,16 +163,9 @@ class ConsoleAdapter:
         await deliver(self._to_inbound("/stop --all", Ticket()))
 
 
-def _person_at_keyboard() -> Author:
+def _person_at_keyboard(locale: str | None) -> Author:
     try:
         name = getpass.getuser()
     except (OSError, KeyError):  # a container's user may have no name
         name = "user"
-    return Author(platform=PLATFORM, id=name, name=name, locale=_locale())
-
-
-def _locale() -> str | None:
-    """The language of the terminal as a tag ("zh-CN"), by the rules of POSIX; `None` for "C"."""
-    chosen = next(filter(None, map(os.environ.get, ("LC_ALL", "LC_MESSAGES", "LANG"))), "")
-    tag = chosen.partition(".")[0].partition("@")[0].replace("_", "-")
-    return None if tag in ("", "C", "POSIX") else tag
+    return Author(platform=PLATFORM, id=name, name=name, locale=locale)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from bot.chat import Adapter, ChannelRef, CommandMenu, WantsFiles, speaks_to_us
 from bot.hook_calls import HookCalls
+from bot.locale import locale_of_terminal
 from bot.outgoing import seen_by
 from bot.settings import Settings, VoiceSettings
 from bot.store import ledger
@@ -65,7 +67,14 @@ def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu, why: C
     from adapters.console import ConsoleAdapter
 
     folder = settings.data_dir
-    return ConsoleAdapter(menu, history=folder / TYPED_LINES, exports=folder / "exports", spawn=tasks.spawn, why=why)
+    return ConsoleAdapter(
+        menu,
+        history=folder / TYPED_LINES,
+        exports=folder / "exports",
+        spawn=tasks.spawn,
+        why=why,
+        locale=locale_of_terminal(os.environ),
+    )
 
 
 def _discord(settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles) -> Adapter:

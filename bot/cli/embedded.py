@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from bot.cli.inert import inert
+from bot.cli.words import Words, words_for
 from bot.llm.configured import LOCAL, LocalModel, names_remote_model
 from bot.llm.model_files import ModelFile
 from bot.settings import Settings
@@ -44,10 +46,11 @@ def local_model_for(settings: Settings, *, is_check: bool = False) -> Iterator[L
     from bot.llm.local import REQUEST_HEADERS, REQUEST_PARAMETERS, LocalServer, available_memory
 
     if not is_check:
-        _offer_local_servers(settings)
-    chosen = _choose(settings, _miss if is_check else _install)
+        _offer_local_servers(settings, words_for(settings))
+    say = words_for(settings)
+    chosen = _choose(settings, _miss if is_check else partial(_install, say), say)
     if not is_check:
-        print(chosen.notice)
+        print(chosen.notice, flush=True)
     server = LocalServer.start(chosen.file, context_tokens=chosen.context_tokens, free_memory=available_memory())
     try:
         yield LocalModel(
@@ -62,7 +65,7 @@ def local_model_for(settings: Settings, *, is_check: bool = False) -> Iterator[L
         asyncio.run(server.close())
 
 
-def _choose(settings: Settings, get: Get) -> _Chosen:
+def _choose(settings: Settings, get: Get, say: Words) -> _Chosen:
     """A path or a named model as configured; without either, the best that this machine can run."""
     from bot.llm import install
     from bot.llm.model_files import MODEL_FILES
@@ -76,16 +79,20 @@ def _choose(settings: Settings, get: Get) -> _Chosen:
             name=name,
             file=install.locate(name, install.cache_directory()),
             context_tokens=model.context_tokens,
-            notice=f"{model.title} answers, inside this process. What to expect: {model.good_for}.",
+            notice=say("start-inside", model=model.title) + "\n" + _expectation(model, say),
         )
     if name:
         file = install.locate(name, install.cache_directory())
-        notice = f"{file.name} answers, inside this process."
+        notice = say("start-inside", model=file.name)
         return _Chosen(name=file.stem, file=file, context_tokens=OWN_FILE_CONTEXT_TOKENS, notice=notice)
-    return _choose_embedded(get)
+    return _choose_embedded(get, say)
 
 
-def _choose_embedded(get: Get) -> _Chosen:
+def _expectation(model: ModelFile, say: Words) -> str:
+    return say("start-expect", what=say(f"start-expect-{model.name}"))
+
+
+def _choose_embedded(get: Get, say: Words) -> _Chosen:
     """The demo model, or the small one where that cannot be had or run."""
     from bot.llm import install
     from bot.llm.install import ModelInstallError
@@ -98,26 +105,26 @@ def _choose_embedded(get: Get) -> _Chosen:
             if not choice.installed:
                 get(choice.model)
         except ModelInstallError as error:
-            if choice.model.name in unavailable or choice.reason or get is _miss:
+            if choice.model.name in unavailable or choice.why or get is _miss:
                 raise
             print(error)
             unavailable.add(choice.model.name)
             continue
-        why = f" ({choice.reason})" if choice.reason else ""
+        why = f" ({say(choice.why, **choice.facts)})" if choice.why else ""
+        inside = say("start-instead", model=choice.model.title, why=why)
         return _Chosen(
             name=choice.model.name,
             file=install.path_of(choice.model, cache),
             context_tokens=choice.model.context_tokens,
-            notice=f"No model server is configured, so {choice.model.title} answers, inside this process{why}.\n"
-            f"What to expect: {choice.model.good_for}.\nA better one: README.md, “Give it a better model”.\n",
+            notice="\n".join((inside, _expectation(choice.model, say), say("start-better"), "")),
         )
 
 
-def _install(model: ModelFile) -> None:
+def _install(say: Words, model: ModelFile) -> None:
     from bot.cli.model import install_with_bar
     from bot.llm import install
 
-    print(f"Getting {model.title} ({model.size / 1e6:.0f} MB, once).")
+    print(say("start-getting", model=model.title, size=f"{model.size / 1e6:.0f}"), flush=True)
     install_with_bar(model, install.cache_directory())
 
 
@@ -127,7 +134,7 @@ def _miss(model: ModelFile) -> None:
     raise ModelInstallError(model.name, "this model is not installed.", f"Run: familiar model install {model.name}")
 
 
-def _offer_local_servers(settings: Settings) -> None:
+def _offer_local_servers(settings: Settings, say: Words) -> None:
     """Tell somebody who configured nothing how to use a model server that already runs on this machine."""
     from bot.llm.discovery import find_local_servers
 
@@ -136,4 +143,4 @@ def _offer_local_servers(settings: Settings) -> None:
     for server in asyncio.run(find_local_servers()):
         prefix = f"PROVIDERS__{server.name.upper()}__BASE_URL={server.base_url}"
         model = f"MODEL={server.name}/{server.models[0]}" if server.models else f"MODEL={server.name}/NAME"
-        print(inert(f"{server.name} runs on this machine. To let it answer, write into .env:\n  {prefix}\n  {model}"))
+        print(inert(f"{say('start-server-here', server=server.name)}\n  {prefix}\n  {model}"))

@@ -14,7 +14,7 @@ import time
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, BinaryIO
 
@@ -93,8 +93,9 @@ class Choice:
 
     model: ModelFile
     installed: bool
-    reason: str
-    """Why it is not the better one; empty when it is."""
+    why: str = ""
+    """Why it is not the better one, as a text of the catalogue with its `facts`; empty when it is."""
+    facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def choose(cache: Path, *, free_memory: int | None, unavailable: Collection[str] = ()) -> Choice:
@@ -103,13 +104,12 @@ def choose(cache: Path, *, free_memory: int | None, unavailable: Collection[str]
     `free_memory` in bytes, `None` = unknown; `unavailable` holds the names whose installation has failed just now.
     """
     needed = needed_memory(DEMO.size) + SPARE_MEMORY_BYTES
-    reason = ""
     if free_memory is not None and free_memory < needed:
-        reason = f"the better one needs {needed / 1e9:.1f} GB of free memory and {free_memory / 1e9:.1f} GB are free"
-    elif DEMO.name in unavailable:
-        reason = "the better one could not be downloaded"
-    model = SMALL if reason else DEMO
-    return Choice(model=model, installed=is_installed(model, cache), reason=reason)
+        facts = {"needed": f"{needed / 1e9:.1f}", "free": f"{free_memory / 1e9:.1f}"}
+        return Choice(model=SMALL, installed=is_installed(SMALL, cache), why="start-why-memory", facts=facts)
+    if DEMO.name in unavailable:
+        return Choice(model=SMALL, installed=is_installed(SMALL, cache), why="start-why-download")
+    return Choice(model=DEMO, installed=is_installed(DEMO, cache))
 
 
 def locate(name: str, cache: Path) -> Path:

@@ -22,6 +22,8 @@ from bot.testing import FakeAdapter, ScriptedModel, make_inbound, make_turn
 from tests.mcp_servers.journal import journal, plain
 
 TOOLS = 50
+WINDOW = 16_000
+"""Has room for all of them."""
 TURNS = 300
 CALLS = 200
 PARAMETERS = {
@@ -71,7 +73,8 @@ async def main() -> None:
 
 async def _started(url: str, given: dict[str, Any]) -> App:
     schema.upgrade(url)
-    served = {"model": "test/scripted", "providers": {"test": {"base_url": "http://127.0.0.1:9/v1"}}, "persona": "none"}
+    server = {"base_url": "http://127.0.0.1:9/v1", "context_window": WINDOW}
+    served: dict[str, Any] = {"model": "test/scripted", "providers": {"test": server}, "persona": "none"}
     settings = Settings(_env_file=None, database_url=url, burst_ms=0, history_limit=20, **{**served, **given})
     adapter = FakeAdapter()
     app = build_app(settings, model=ScriptedModel(), adapters={adapter.platform: adapter}, counter=TokenCounter())

@@ -15,6 +15,7 @@ from bot.hook_calls import HookCalls
 from bot.llm.model import (
     INTERRUPTED,
     Attempt,
+    Bill,
     Completion,
     Finish,
     Handover,
@@ -178,7 +179,7 @@ class Agent:
             tools=tools,
             thinking=turn.settings.values.thinking,
             fallbacks=turn.fallbacks,
-            bill=replace(turn.bill, input_tokens=prompt.usage.used - prompt.usage.max_tokens),
+            bill=_bill(turn, prompt),
         )
         # Text before a tool call stays above the text that comes after it.
         before = f"{answer.text}\n\n" if answer.text else ""
@@ -231,6 +232,12 @@ async def _noted(events: AsyncGenerator[ModelEvent, None], asked: Asked) -> Asyn
     except ModelError as error:
         asked.model = error.model
         raise
+
+
+def _bill(turn: Turn, prompt: Prompt) -> Bill:
+    """Whom a request counts against. Bots, and personas that one another call, are told nothing (D07)."""
+    is_awaited = bool(turn.burst or turn.continues) and not turn.asker.is_bot
+    return replace(turn.bill, input_tokens=prompt.usage.used - prompt.usage.max_tokens, is_awaited=is_awaited)
 
 
 async def _show_doing(show: Show, text: str, doing: str) -> None:

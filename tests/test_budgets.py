@@ -12,10 +12,12 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from bot.chat import Author
-from bot.llm.model import ModelRequest, ModelUnreachable, ToolCall, Usage
+from bot.chat import Author, ChannelRef, InboundKind, Visibility
+from bot.llm.model import ModelMessage, ModelRequest, ModelUnreachable, Role, ToolCall, Usage
+from bot.quota import OverBudget
 from bot.store.ledger_tables import budgets, reservations
 from bot.store.memory_tables import compactions
+from bot.store.sessions import session_by_id
 from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import GIST, SMALL
@@ -281,3 +283,35 @@ async def test_notes_count_to_the_place_and_the_whole_and_to_nobody_in_it(make_a
     counted = {scope: amount for (scope, _, _), amount in (await spent(chat)).items()}
     assert noted
     assert counted == {"person": answered, "place": answered + noted, "total": answered + noted}
+
+
+async def test_what_nobody_waits_for_takes_nobodys_notice(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app, quota=quota(total={"tokens_per_day": 1_000}))
+    await ask(chat, 1)
+    session = await chat.app.core.db.read(lambda tx: session_by_id(tx, 1))
+    with pytest.raises(OverBudget):
+        await chat.app.core.host.ask(session, [ModelMessage(role=Role.USER, text="in the background")])
+    (told,) = await ask(chat, 1)
+    assert "all that I may spend" in told[0]
+
+
+async def test_T09_T23_what_a_place_has_spent_moves_with_it(make_app: MakeApp) -> None:
+    old, new = (ChannelRef(platform="fake", place=place, visibility=Visibility.PRIVATE) for place in ("-4", "-100"))
+    chat = await open_limited(make_app, quota=quota(place={"tokens_per_day": 3_000}))
+    await ask(chat, 2, channel=old)
+    await ask(chat, 1, channel=new)
+    moved = replace(make_inbound("", channel=old, kind=InboundKind.MIGRATION), migrated_to=new)
+    await chat.app.pipeline.deliver(moved)
+    (told,) = await ask(chat, 1, channel=new)
+    assert (len(chat.model.requests), "used here" in told[0]) == (3, True)
+
+
+async def test_X10_a_flood_everywhere_is_told_once_a_minute_in_each_place(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app, quota=quota(total_messages_per_minute=2))
+    rooms = [make_channel(f"room{number}", dm=True) for number in range(4)]
+    told = [[await ask(chat, 1, channel=room) for room in rooms] for _ in range(2)]
+    assert len(chat.model.requests) == 2
+    assert [["So much is being asked" in "".join(*one) for one in row] for row in told] == [
+        [False, False, True, True],
+        [True, True, False, False],
+    ]

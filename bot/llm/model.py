@@ -73,6 +73,8 @@ class Bill:
     author_key: str | None = None
     is_exempt: bool = False
     """Whether only the limits of the whole bot count."""
+    is_awaited: bool = False
+    """Whether somebody waits who would be told that a limit forbids it."""
     input_tokens: int = 0
     """What the request fills, as far as whoever makes it has counted; 0 = not."""
 

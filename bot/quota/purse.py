@@ -94,7 +94,7 @@ class Purse:
             spent = budgets.spent(tx, counter)
             if spent >= limit.most:
                 return self._refusal(tx, limit, counter, bill, model)
-            if warns and self._warn_at < 1 and spent >= limit.most * self._warn_at:
+            if warns and bill.is_awaited and self._warn_at < 1 and spent >= limit.most * self._warn_at:
                 warned.append((limit, counter, spent * 100 // limit.most))
         for limit, counter, percent in warned:
             if budgets.tell_once(tx, _listener(limit, bill), limit.name, counter.period, "soft"):
@@ -203,8 +203,10 @@ class Purse:
         spending.currency = spending.currency or tariff.currency
 
     def _refusal(self, tx: Tx, limit: Limit, counter: Counter, bill: Bill, model: str) -> Ruling:
-        """No, and whether that is still to be told: a person hears of their own limits, a place of all others."""
-        is_news = budgets.tell_once(tx, _listener(limit, bill), limit.name, counter.period, "hard")
+        """No, and whether those who wait are still to be told: a person hears of their own limits, a place of all
+        others.
+        """
+        is_news = bill.is_awaited and budgets.tell_once(tx, _listener(limit, bill), limit.name, counter.period, "hard")
         notice = f"quota-hard-{limit.whose}" if counter.unit else "quota-unpriced"
         admission = Admission.NOTICE if is_news else Admission.SILENT
         return Ruling(admission, notice, self._facts(limit, counter, model))

@@ -45,12 +45,13 @@ class Quota:
 
     def bill(self, author: Author, place_key: str) -> Bill:
         """Whom an answer counts against."""
-        return Bill(place_key=place_key, author_key=author.key, is_exempt=self.is_exempt(author))
+        is_exempt = self.is_exempt(author)
+        return Bill(place_key=place_key, author_key=author.key, is_exempt=is_exempt, is_awaited=not author.is_bot)
 
     def admit(self, tx: Tx, bill: Bill, model: str, *, warns: bool = True) -> Ruling:
         """Count one answer of a model; `warns` lets the ruling tell of a limit that is near."""
         for whose, (rate, key) in self._rates(bill, model).items():
-            admission = rate.admit(key)
+            admission = rate.admit(key, listener=bill.place_key if whose is Whose.TOTAL else key)
             if admission is not Admission.ADMITTED:
                 return Ruling(admission, NOTICES[whose])
         return self.purse.rule(tx, bill, model, warns=warns) if self.purse is not None else ADMITTED

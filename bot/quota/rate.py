@@ -33,12 +33,12 @@ class Rate:
         self._cleaned = clock()
         self._lock = threading.Lock()  # the three above
 
-    def admit(self, key: str) -> Admission:
-        """Count one message against the limit."""
+    def admit(self, key: str, *, listener: str = "") -> Admission:
+        """Count one message against the limit; a refusal is told to each `listener` once, by default to the key."""
         if not self.per_minute:
             return Admission.ADMITTED
         with self._lock:
-            return self._admit(key, self._clock())
+            return self._admit(key, listener or key, self._clock())
 
     def left(self, key: str) -> int:
         """How many more would be admitted now."""
@@ -46,7 +46,7 @@ class Rate:
             now = self._clock()
             return self.per_minute - sum(now - time < WINDOW_SECONDS for time in self._times.get(key, ()))
 
-    def _admit(self, key: str, now: float) -> Admission:
+    def _admit(self, key: str, listener: str, now: float) -> Admission:
         self._forget_old(now)
         times = self._times.setdefault(key, deque())
         while times and now - times[0] >= WINDOW_SECONDS:
@@ -54,10 +54,10 @@ class Rate:
         if len(times) < self.per_minute:
             times.append(now)
             return Admission.ADMITTED
-        told = self._told.get(key)
+        told = self._told.get(listener)
         if told is not None and now - told < WINDOW_SECONDS:
             return Admission.SILENT
-        self._told[key] = now
+        self._told[listener] = now
         return Admission.NOTICE
 
     def _forget_old(self, now: float) -> None:

@@ -35,6 +35,7 @@ from bot.judging import CommandLine, Judge, options_of
 from bot.news import News
 from bot.quota import Admission, Rate
 from bot.recording import Heard, Recorder
+from bot.storable import storable_inbound
 from bot.store import sessions
 from bot.store.database import Database
 
@@ -81,7 +82,7 @@ class Pipeline:
             await self._migrate(inbound)
             return
         wanted = await self.hooks.on_inbound(inbound)
-        await (self._let_go(inbound) if wanted is None else self._receive(wanted))
+        await (self._let_go(inbound) if wanted is None else self._receive(storable_inbound(wanted)))
 
     async def _receive(self, inbound: Inbound) -> None:
         if inbound.kind is InboundKind.DELETE:  # from anybody: platforms do not say who deleted something

@@ -336,6 +336,11 @@ async def test_a_place_keeps_so_many_files_and_no_more(make_app: MakeApp, monkey
     assert "can speak" in await chat.ask(
         "/persona import -y", attachments=upload(plain("Three")), channel=make_channel("x", dm=True)
     )
+    monkeypatch.setattr("bot.commands.persona_import.MAX_CARDS_OF_ONE", 3)
+    refused = await chat.ask(
+        "/persona import -y", attachments=upload(plain("Four")), channel=make_channel("y", dm=True)
+    )
+    assert refused.startswith("One person may bring 3 cards")
 
 
 async def test_the_very_same_file_is_recognised(make_app: MakeApp) -> None:

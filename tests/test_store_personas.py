@@ -12,7 +12,7 @@ from bot.personas.card import PersonaCard
 from bot.personas.proposals import MAX_LENGTH, NO_PROPOSALS, Proposals, proposals_of
 from bot.store import personas
 from bot.store.database import Database, Tx
-from bot.store.personas import DRAFT_LIFE, FILE_OF_REMOVED_LIFE, KEPT_VERSIONS, NewPersona, new_id
+from bot.store.personas import DRAFT_LIFE, FILE_OF_REMOVED_LIFE, KEPT_VERSIONS, WAITING_DRAFTS, NewPersona, new_id
 from bot.testing import NOW
 
 MOMENT = timedelta(seconds=1)
@@ -108,3 +108,18 @@ async def test_a_file_that_is_its_own_picture_is_kept_once(db: Database) -> None
         assert original
         assert original.picture == picture
         assert await db.run(personas.count_files, brought.place_key or "") == (1, size)
+
+
+async def test_one_person_s_cards_wait_for_a_yes_up_to_a_number_the_newest_ones(db: Database) -> None:
+    def bring(tx: Tx) -> list[str]:
+        kept = [confirmed(tx)]
+        return kept + [
+            personas.keep_draft(tx, new(f"D{number}", f"fake:{number}"), NOW + number * MOMENT)
+            for number in range(WAITING_DRAFTS + 2)
+        ]
+
+    live, first, second, *others = await db.run(bring)
+    assert [await db.run(personas.find_draft, gone, ALICE) for gone in (first, second)] == [None, None]
+    assert all([await db.run(personas.find_draft, one, ALICE) for one in others])
+    assert [*await db.run(personas.standings)] == [live]
+    assert await db.read(personas.count_files_of, ALICE) == (WAITING_DRAFTS + 1, 2 * (WAITING_DRAFTS + 1))

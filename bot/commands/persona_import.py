@@ -22,6 +22,8 @@ from bot.store.personas import Draft, NewPersona
 
 MAX_CARDS, MAX_PLACE_BYTES = 50, 100 << 20
 """What a place may keep of cards and their files; ours to choose, so that one place does not fill the disk of all."""
+MAX_CARDS_OF_ONE, MAX_BYTES_OF_ONE = 200, 400 << 20
+"""What one person may bring, everywhere together: as much as four places keep. Ours to choose."""
 SHOWN_WARNINGS = 10
 """So many can be read; the command line shows all."""
 NOTES_CHARS = 300
@@ -94,6 +96,9 @@ def _keep(tx: Tx, brought: _Brought, place_key: str | None, call: Call) -> tuple
         count, size = personas.count_files(tx, place_key)  # once those are gone that nobody wanted
         if count > MAX_CARDS or size > MAX_PLACE_BYTES:
             raise UserError("persona-import-full", count=MAX_CARDS, size=MAX_PLACE_BYTES >> 20)
+    count, size = personas.count_files_of(tx, author)
+    if count > MAX_CARDS_OF_ONE or size > MAX_BYTES_OF_ONE:
+        raise UserError("persona-import-yours-full", count=MAX_CARDS_OF_ONE, size=MAX_BYTES_OF_ONE >> 20)
     return Draft(id=persona_id, card=read.card, place_key=place_key, brought_by=author), same
 
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
 import structlog
 from pydantic import ValidationError
-from sqlalchemy import and_, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, and_, delete, func, insert, select, update
 
 from bot.personas.card import PersonaCard
 from bot.personas.proposals import NO_PROPOSALS, Proposals
@@ -28,6 +28,8 @@ _ULID_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
 
 DRAFT_LIFE = timedelta(hours=24)
 """How long a card waits for its yes; ours to choose."""
+WAITING_DRAFTS = 5
+"""Cards of one person that wait for a yes, everywhere together; ours to choose."""
 KEPT_VERSIONS = 30
 """The newest versions kept of a card, besides its first; ours to choose."""
 FILE_OF_REMOVED_LIFE = timedelta(days=30)
@@ -97,12 +99,16 @@ def new_id(now: datetime) -> str:
 
 
 def keep_draft(tx: Tx, new: NewPersona, now: datetime) -> str:
-    """Keep a card until its yes comes; returns its id. Drafts and files of removed cards that are too old go."""
+    """Keep a card until its yes comes; returns its id. Drafts and files of removed cards that are too old go, and of
+    one person's drafts the oldest.
+    """
     late = tx.execute(select(personas.c.id).where(_IS_DRAFT, personas.c.created_at < now - DRAFT_LIFE)).scalars()
     for persona_id in late.all():
         drop_draft(tx, persona_id)
     removed = select(personas.c.id).where(personas.c.retired_at < now - FILE_OF_REMOVED_LIFE)
     tx.execute(delete(persona_files).where(persona_files.c.persona_id.in_(removed)))
+    for waiting in _drafts_of(tx, new.brought_by)[WAITING_DRAFTS - 1 :]:
+        drop_draft(tx, waiting)
     persona_id = new_id(now)
     tx.execute(
         insert(personas).values(
@@ -119,6 +125,12 @@ def keep_draft(tx: Tx, new: NewPersona, now: datetime) -> str:
     file = {"container": new.container, "sha256": new.sha256, "data": new.data, "picture": picture}
     tx.execute(insert(persona_files).values(persona_id=persona_id, **file))
     return persona_id
+
+
+def _drafts_of(tx: Tx, brought_by: str) -> Sequence[str]:
+    """The newest first."""
+    mine = select(personas.c.id).where(_IS_DRAFT, personas.c.created_by == brought_by)
+    return tx.execute(mine.order_by(personas.c.id.desc())).scalars().all()
 
 
 def find_draft(tx: Tx, persona_id: str | None, brought_by: str) -> Draft | None:
@@ -236,11 +248,20 @@ def read_original(tx: Tx, persona_id: str) -> Original | None:
 
 def count_files(tx: Tx, place_key: str) -> tuple[int, int]:
     """How many cards a place has files of, and their bytes: its drafts and the lately removed ones count as well."""
+    return _count_files(tx, personas.c.place_key == place_key)
+
+
+def count_files_of(tx: Tx, key: str) -> tuple[int, int]:
+    """The same of those that a person has brought, wherever that was."""
+    return _count_files(tx, personas.c.created_by == key)
+
+
+def _count_files(tx: Tx, which: ColumnElement[bool]) -> tuple[int, int]:
     size = func.length(persona_files.c.data) + func.coalesce(func.length(persona_files.c.picture), 0)
     kept = select(func.count(), func.coalesce(func.sum(size), 0)).join_from(
         personas, persona_files, persona_files.c.persona_id == personas.c.id
     )
-    count, size_bytes = tx.execute(kept.where(personas.c.place_key == place_key)).one()
+    count, size_bytes = tx.execute(kept.where(which)).one()
     return count, size_bytes
 
 

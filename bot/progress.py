@@ -14,7 +14,6 @@ from bot.store.ledger import CallRecord
 from bot.store.tables import MessageKind
 from bot.turn import Turn
 
-
 PutInWords = Callable[[Turn, TurnRequest], Awaitable[Turn]]
 """`put_in_words(turn, request)`: the turn with what its model cannot take in words (`bot.senses`)."""
 

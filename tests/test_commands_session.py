@@ -189,6 +189,7 @@ def test_no_two_keys_share_a_spelling() -> None:
 
 SAMPLES = {
     "model": "test/other",
+    "fallbacks": "test/other, test/third",
     "persona": "Familiar",
     "system_prompt": "Be kind, and brief.",
     "context_tokens": "8000",

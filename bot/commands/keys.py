@@ -27,6 +27,9 @@ from bot.spelling import near_names
 NAME = "name"
 """The session's label, which is no key: it belongs to one session and is not inherited."""
 
+NOBODY = "none"
+"""What FALLBACKS takes where a place wants none of those that are configured."""
+
 ALL = "all"
 """What /session reset takes for every key at once."""
 
@@ -68,7 +71,8 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
             return await desk.models.resolve(typed, model_in_force(desk.models, call.settings).name)
         case "fallbacks":
             current = model_in_force(desk.models, call.settings).name
-            return tuple([await desk.models.resolve(name, current) for name in key.parse(typed)])
+            names = () if fold(typed) == NOBODY else key.parse(typed)
+            return tuple([await desk.models.resolve(name, current) for name in names])
         case "persona":
             persona = find_persona(desk.shelf(call), typed)
             return persona.id if persona else NO_PERSONA

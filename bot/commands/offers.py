@@ -52,7 +52,7 @@ async def _suggest_values(desk: Desk, query: ValueQuery) -> Sequence[str]:
     match known_key(typed_key):
         case None:
             return ()
-        case PlaceKey(name="model"):
+        case PlaceKey(name="model" | "fallbacks"):
             return await suggest_models(desk, query)
         case PlaceKey(name="persona"):
             return await suggest_personas(desk, query)

@@ -29,11 +29,11 @@ class PlaceSettings(BaseModel):
     """The part of the settings that a place may change: values here are the defaults for everywhere."""
 
     model: str = Field("", description="provider/model; empty = the embedded model", json_schema_extra=PLACE)
+    persona: str = Field("", description="card name; none = no persona, SYSTEM_PROMPT alone", json_schema_extra=PLACE)
+    thinking: bool = Field(False, description="reasoning on or off", json_schema_extra=PLACE)
     fallbacks: NameList = Field(
         (), description="models that answer, in this order, while the server of MODEL does not", json_schema_extra=PLACE
     )
-    persona: str = Field("", description="card name; none = no persona, SYSTEM_PROMPT alone", json_schema_extra=PLACE)
-    thinking: bool = Field(False, description="reasoning on or off", json_schema_extra=PLACE)
     system_prompt: str = Field("", description="rules placed after the card, or alone", json_schema_extra=PLACE)
     context_tokens: int = Field(16_000, ge=0, description="cap on the window; 0 = no cap", json_schema_extra=PLACE)
     max_output_tokens: int | None = Field(

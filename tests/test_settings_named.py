@@ -10,11 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bot.app.named import checked_settings
 from bot.app.tool_groups import tool_group_problems
-from bot.env import SettingsError
-from bot.settings import Settings
+from bot.env import SettingsError, known_names, load_settings
+from bot.settings import (
+    MIN_BUDGET_TOKENS,
+    McpSettings,
+    ProviderSettings,
+    Settings,
+    least_window,
+    output_reserve,
+    place_keys,
+    prompt_budget,
+)
 from tests.test_cli import familiar
 from tests.test_tool_consent import Burning
 
@@ -39,8 +50,7 @@ FAULTS = {
     "PROFILES__TELEGRAM__MODEL=nowhere/x": ("PROFILES__TELEGRAM__MODEL", "configured: openai"),
     "PROFILES__TELEGRAM__BURST_MS=soon": ("PROFILES__TELEGRAM__BURST_MS", "whole number"),
     "PROFILES__SLACK__PERSONA=bryony": ("PROFILES__SLACK", "there are discord, telegram, terminal"),
-    "EXTENSIONS=no_such_extension": ("EXTENSIONS", "put it into the working directory"),
-    "CONTEXT_TOKENS=1000": ("CONTEXT_TOKENS", "Raise CONTEXT_TOKENS"),
+    "CONTEXT_TOKENS=1000": ("CONTEXT_TOKENS", "Raise CONTEXT_TOKENS to 1800 or more"),
     "CONTXT_TOKENS=9": ("CONTXT_TOKENS", "did you mean CONTEXT_TOKENS?"),
     "ACCESS__ADMINS=12345": ("ACCESS__ADMINS", "Write platform:id"),
     "DATABASE_URL=postgresql://host/familiar": ("DATABASE_URL", "write sqlite:///"),
@@ -189,3 +199,37 @@ def test_a_group_of_tools_that_no_tool_has_is_told(given: dict[str, Any], told: 
 
 def test_the_group_of_an_extensions_tool_is_one() -> None:
     assert [*tool_group_problems(Settings(tool_groups=("fire",)), [Burning().tool])] == []
+
+
+SETTINGS = [*known_names(), *(f"PROFILES__DISCORD__{name.upper()}" for name in place_keys())]
+SETTINGS += [f"PROVIDERS__X__{name.upper()}" for name in ProviderSettings.model_fields]
+SETTINGS += [f"MCP__X__{name.upper()}" for name in McpSettings.model_fields]
+
+
+@pytest.mark.parametrize("value", ["x", "-1", "1e400", "nan", "-PT5S", "[[1]]", '{"a": 1}', "9" * 23])
+def test_no_fault_is_told_in_the_words_of_a_library(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    told: list[str] = []
+    for name in SETTINGS:
+        monkeypatch.setenv(name, value)
+        try:
+            load_settings(None)
+        except SettingsError as error:
+            told += error.problems
+        monkeypatch.delenv(name)
+    assert [one for one in told if re.search("[Ii]nput|should|[Vv]alid|Error|timedelta", one)] == []
+
+
+@given(
+    most=st.none() | st.integers(16, 20_000),
+    ratio=st.floats(0.1, 1),
+    margin=st.floats(0, 0.5),
+    more=st.integers(0, 999),
+)
+def test_a_window_of_the_size_that_a_remedy_names_has_room(
+    most: int | None, ratio: float, margin: float, more: int
+) -> None:
+    settings = Settings(trim_threshold_ratio=ratio, reserve_ratio=margin)
+    least = least_window(settings, most)
+    assert (
+        least is None or prompt_budget(settings, least + more, output_reserve(least + more, most)) >= MIN_BUDGET_TOKENS
+    )

@@ -21,7 +21,7 @@ from bot.locale import has_texts
 from bot.opening import model_in_force
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, Shelf, fold
-from bot.settings import MIN_BUDGET_TOKENS, PlaceKey, Trigger, output_reserve, place_keys, prompt_budget
+from bot.settings import MIN_BUDGET_TOKENS, PlaceKey, Trigger, least_window, output_reserve, place_keys, prompt_budget
 from bot.spelling import near_names
 
 NAME = "name"
@@ -145,6 +145,8 @@ def _refusal(key: PlaceKey, typed: str) -> UserError:
         return UserError("session-value-zone", value=typed, near=", ".join(near) or "Europe/Berlin, Asia/Shanghai")
     low, high = _bounds(key)
     if float not in (key.field.annotation, *get_args(key.field.annotation)):
+        if high is not None:
+            return UserError("session-value-whole-between", key=key.name, value=typed, low=low, high=high)
         return UserError("session-value-whole", key=key.name, value=typed, low=low)
     if high is not None:
         return UserError("session-value-between", key=key.name, value=typed, low=low, high=high)
@@ -189,9 +191,10 @@ def _demand_budget(settings: SessionSettings, desk: Desk) -> None:
     if budget < MIN_BUDGET_TOKENS:
         usable = int(window * desk.settings.trim_threshold_ratio)
         margin = usable - reserve - budget
-        raise UserError(
-            "session-budget", window=usable, reserve=reserve, margin=margin, budget=budget, least=MIN_BUDGET_TOKENS
-        )
+        facts = {"window": usable, "reserve": reserve, "margin": margin, "budget": budget, "least": MIN_BUDGET_TOKENS}
+        if enough := least_window(desk.settings, settings.values.max_output_tokens):
+            raise UserError("session-budget-to", enough=enough, **facts)
+        raise UserError("session-budget", **facts)
 
 
 def shown(value: object) -> str:

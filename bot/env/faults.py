@@ -77,6 +77,7 @@ _WORDS: Mapping[str, str] = {
     "less_than_equal": "must be {le} or less",
     "literal_error": "must be {expected}",
     "path_type": "must be a path, and has no parts",
+    "string_too_long": "must have {max_length} characters or fewer",
     "string_type": "must be a text, and has no parts",
     "time_delta_parsing": _SECONDS,
     "time_delta_type": _SECONDS,

@@ -22,6 +22,7 @@ from bot.settings import (
     PLATFORMS,
     Settings,
     Trigger,
+    least_window,
     output_reserve,
     place_keys,
     prompt_budget,
@@ -84,8 +85,13 @@ def _budget_problems(reading: Reading) -> Iterator[str]:
             yield (
                 f"{name} leaves too little room for a prompt: {window} x {settings.trim_threshold_ratio} "
                 f"- {reserve} for the answer - {margin} margin = {budget} tokens, and {MIN_BUDGET_TOKENS} are needed"
-                f". Raise {name}, or lower MAX_OUTPUT_TOKENS"
+                f". Raise {name}{_to_least(settings, most)}, or lower MAX_OUTPUT_TOKENS"
             )
+
+
+def _to_least(settings: Settings, most: int | None) -> str:
+    least = least_window(settings, most)
+    return f" to {least} or more" if least else ""
 
 
 def _windows(settings: Settings) -> Iterator[tuple[str, int, int | None]]:

@@ -4,7 +4,14 @@ Knows nothing of who uses a setting. `bot.overrides` lays what was changed for a
 """
 
 from bot.settings.access import AccessSettings, BotsSettings
-from bot.settings.budget import LEAST_MEMORY_TOKENS, MIN_BUDGET_TOKENS, memory_cap, output_reserve, prompt_budget
+from bot.settings.budget import (
+    LEAST_MEMORY_TOKENS,
+    MIN_BUDGET_TOKENS,
+    least_window,
+    memory_cap,
+    output_reserve,
+    prompt_budget,
+)
 from bot.settings.mcp import McpSettings
 from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
 from bot.settings.moderation import Moderation
@@ -41,6 +48,7 @@ __all__ = [
     "Trigger",
     "VoiceSettings",
     "WebhookSettings",
+    "least_window",
     "memory_cap",
     "output_reserve",
     "place_keys",

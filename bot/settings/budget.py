@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+
 from bot.settings.whole import Settings
 
 MIN_BUDGET_TOKENS = 1024
@@ -25,3 +27,14 @@ def memory_cap(window: int, token_ratio: float) -> int:
 def prompt_budget(settings: Settings, window: int, reserve: int) -> int:
     """Tokens that a prompt may fill: window x TRIM_THRESHOLD_RATIO - reserve - max(512, window x RESERVE_RATIO)."""
     return int(window * settings.trim_threshold_ratio) - reserve - max(512, int(window * settings.reserve_ratio))
+
+
+def least_window(settings: Settings, most: int | None) -> int | None:
+    """The smallest window that leaves a prompt MIN_BUDGET_TOKENS, in hundreds, where `most` is kept free for an answer;
+    `None` where none does.
+    """
+    hundreds = range(100, 10_000_000, 100)
+    found = bisect_left(
+        hundreds, MIN_BUDGET_TOKENS, key=lambda window: prompt_budget(settings, window, output_reserve(window, most))
+    )
+    return hundreds[found] if found < len(hundreds) else None

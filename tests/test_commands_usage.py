@@ -16,6 +16,7 @@ from bot.store.database import Tx
 from bot.store.ledger_tables import model_calls
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_channel
 from tests.conftest import MakeApp
+from tests.folding import GIST, SMALL, talk
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
 
 PRICED = {
@@ -81,13 +82,21 @@ async def _date_calls(chat: Chat, moments: list[str]) -> None:
     await chat.app.core.db.run(date)
 
 
-async def test_what_goes_on_behind_tools_and_into_notes_is_told_apart(make_app: MakeApp) -> None:
+async def test_what_goes_on_behind_tools_is_told_apart(make_app: MakeApp) -> None:
     call = ToolCall(id="1", name="roll_dice", arguments='{"dice": "d6"}')
     chat = await open_priced(make_app, [Reply(text="", tool_calls=(call,), usage=USED), Reply(text="six", usage=USED)])
     await chat.say("roll a die")
     (told,) = await chat.say("/usage here")
     assert "- answers: 1 call, " in told
     assert "- answers that go on behind tools: 1 call, " in told
+
+
+async def test_notes_are_on_the_account_of_the_persona_they_are_taken_for(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=[GIST]), **SMALL)
+    await talk(chat, 40)
+    assert chat.model.summaries
+    (told,) = await chat.say("/usage persona")
+    assert f"- notes: {len(chat.model.summaries)} call" in told
 
 
 async def test_a_persona_has_its_own_account_in_each_place(make_app: MakeApp) -> None:

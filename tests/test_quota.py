@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import json
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.quota import AUTO_PER_MINUTE, WINDOW_SECONDS, Admission, Rate
+from bot.quota import AUTO_PER_MINUTE, WINDOW_SECONDS, Admission, Period, Rate
 from bot.store import sessions
 from bot.store.database import Tx
 from bot.store.tables import Scope
@@ -113,3 +115,19 @@ async def test_X10_a_command_that_costs_a_model_call_counts_by_its_model(make_ap
     for _ in range(AUTO_PER_MINUTE):
         await chat.say("hello")
     assert await chat.say("/retry") == [chat.app.core.catalogue.text("quota-exceeded", "en")]
+
+
+ZONES = ("UTC", "Europe/Berlin", "America/St_Johns", "Asia/Kolkata", "Pacific/Apia", "Africa/Cairo", "America/Santiago")
+
+
+@settings(max_examples=60)
+@given(st.datetimes(datetime(2000, 1, 1), datetime(2040, 1, 1)), st.sampled_from(ZONES), st.sampled_from([*Period]))
+def test_every_moment_is_in_one_day_and_one_month_by_the_clocks_of_its_zone(
+    moment: datetime, zone: str, period: Period
+) -> None:
+    here = moment.replace(tzinfo=UTC).astimezone(ZoneInfo(zone))
+    begin, end = period.begin(here), period.end(here)
+    assert begin.astimezone(UTC) <= here.astimezone(UTC) < end.astimezone(UTC)
+    assert period.name_at(begin) == period.name_at(here) < period.name_at(end)
+    last = (end.astimezone(UTC) - timedelta(seconds=1)).astimezone(ZoneInfo(zone))
+    assert period.name_at(last) == period.name_at(here)

@@ -11,15 +11,17 @@ from sqlalchemy import Row, Select, func, select
 
 from bot.store.database import Tx
 from bot.store.ledger_tables import model_calls
-from bot.store.tables import messages, sessions
+from bot.store.tables import conversations, messages, sessions
 
 By = Literal["purpose", "model", "persona", "person", "place"]
 
 _here = model_calls.c
+_PERSONA = func.coalesce(_here.persona_id, conversations.c.persona_id)
+"""Whose conversation it was: notes are taken for one, too."""
 _COLUMNS: Mapping[By, Any] = {
     "purpose": _here.purpose,
     "model": _here.model,
-    "persona": _here.persona_id,
+    "persona": _PERSONA,
     "person": _here.author_key,
     "place": sessions.c.place_key,
 }
@@ -102,14 +104,15 @@ def _select(reach: Reach, by: By) -> Select[Any]:
         func.sum(func.coalesce(_here.cost, 0)).label("cost"),
         func.sum(func.iif(is_unpriced, 1, 0)).label("unpriced"),
     )
-    asked = asked.select_from(model_calls.outerjoin(sessions, sessions.c.id == _here.session_id))
+    where = model_calls.outerjoin(sessions, sessions.c.id == _here.session_id)
+    asked = asked.select_from(where.outerjoin(conversations, conversations.c.id == _here.conversation_id))
     asked = asked.where(_here.at >= reach.since).group_by(column, _here.currency)
     if reach.author_key is not None:
         asked = asked.where(_here.author_key == reach.author_key)
     if reach.place_key is not None:
         asked = asked.where(sessions.c.place_key == reach.place_key)
     if reach.persona_id is not None:
-        asked = asked.where(_here.persona_id == reach.persona_id)
+        asked = asked.where(reach.persona_id == _PERSONA)
     return asked
 
 

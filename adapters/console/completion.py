@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 
+from adapters.console.words import split_path
 from bot.chat import (
     SLASHES,
     Author,
@@ -52,7 +53,7 @@ class CommandCompleter(Completer):
             return
         before, typed = _cut_last_word(line[1:])
         all_words = cut_words(before)
-        path, words = self._split_path(all_words)
+        path, words = split_path(all_words, self._menu)
         if not words:
             is_english = all(word.text.lower() == name for word, name in zip(all_words, path, strict=True))
             for offer in self._next_words(path, typed, english_first=is_english):
@@ -68,16 +69,6 @@ class CommandCompleter(Completer):
             begun = typed if standing.since is None else before[standing.since :] + typed
             for value in await self._values(spec, standing.option, begun, standing.given):
                 yield Completion(_quoted(value, standing.option), start_position=-len(begun))
-
-    def _split_path(self, words: Sequence[Word]) -> tuple[tuple[str, ...], Sequence[Word]]:
-        """The words that name a command or a group of them, and what is given to it."""
-        path: tuple[str, ...] = ()
-        for count, word in enumerate(words):
-            named = self._menu.names.find_word(word.text, path, self._menu.specs)
-            if named is None:
-                return path, words[count:]
-            path = (*path, named)
-        return path, ()
 
     def _next_words(self, path: tuple[str, ...], typed: str, *, english_first: bool) -> Iterator[Completion]:
         locale = self._author.locale

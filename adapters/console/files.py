@@ -1,11 +1,15 @@
-"""Files of ours, saved where the person at the terminal finds them. Knows no message and no screen."""
+"""Files of ours, saved where the person at the terminal finds them, and theirs, named by a path. Knows no screen."""
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import os.path
 from pathlib import Path, PurePath
 
-from bot.chat import OutFile
+from adapters.console.words import split_path
+from bot.chat import SLASHES, Attachment, AttachmentKind, CommandMenu, OptionKind, OutFile, cut_words
+from bot.errors import UserError
 
 
 def save_file(file: OutFile, folder: Path) -> Path:
@@ -23,3 +27,33 @@ def save_file(file: OutFile, folder: Path) -> Path:
                 out.write(file.content)
             return path
     raise AssertionError
+
+
+def attached(line: str, menu: CommandMenu) -> tuple[str, tuple[Attachment, ...]]:
+    """A line without the path of the file that its command takes, and the file; another line as it is."""
+    path, given = split_path(cut_words(line[1:]), menu) if line.startswith(SLASHES) else ((), ())
+    spec = next((spec for spec in menu.specs if spec.path == path), None)
+    if spec is not None and any(option.kind is OptionKind.FILE for option in spec.options):
+        for word in given:
+            file = os.path.expanduser(word.text)
+            if os.path.isfile(file):  # unlike Path.is_file, takes any name
+                return (line[: 1 + word.start] + line[1 + word.end :]).rstrip(), (_offered(Path(file)),)
+    return line, ()
+
+
+def _offered(path: Path) -> Attachment:
+    async def fetch(limit: int) -> bytes:
+        try:
+            data = await asyncio.to_thread(_read, path, limit + 1)
+        except OSError:
+            raise UserError("file-not-fetched") from None
+        if len(data) > limit:
+            raise UserError("file-too-large", limit=f"{limit >> 20} MB")
+        return data
+
+    return Attachment(kind=AttachmentKind.OTHER, name=path.name, note="file", fetch=fetch)
+
+
+def _read(path: Path, most: int) -> bytes:
+    with path.open("rb") as file:
+        return file.read(most)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from bot import __version__
-from bot.cli import chat, db, doctor, model, persona, privacy, run
+from bot.cli import chat, db, doctor, lore, model, persona, privacy, run
 from bot.cli.inert import inert
 from bot.cli.streams import standard_streams
 from bot.errors import OperatorError
@@ -47,6 +47,7 @@ app.command("doctor")(doctor.doctor)
 app.add_typer(db.app, name="db")
 app.add_typer(model.app, name="model")
 app.add_typer(persona.app, name="persona")
+app.add_typer(lore.app, name="lore")
 app.add_typer(privacy.app, name="privacy")
 
 

@@ -76,10 +76,10 @@ def import_cards(
 def _import_one(path: Path, place: str | None, url: str, *, accept: bool, yes: bool) -> bool:
     """Whether a card was imported, or its user did not want it."""
     try:
-        data = _read(path)
+        data = read_whole(path)
         read = read_file(data, fallback_name=path.stem)
     except CardError as error:
-        _say(f"{path}: {error.problem} {error.remedy}")
+        say(f"{path}: {error.problem} {error.remedy}")
         return False
     proposals = proposals_of(read.card)
     _describe(path, read, proposals, accept=accept)
@@ -95,11 +95,16 @@ def _import_one(path: Path, place: str | None, url: str, *, accept: bool, yes: b
         brought_by=OPERATOR,
     )
     persona_id = write_once(url, _keep, new, proposals if accept else NO_PROPOSALS)
-    _say(f"{read.card.spoken_name} is imported as {persona_id}. A running bot knows it at the next command.")
+    say(f"{read.card.spoken_name} is imported as {persona_id}. A running bot knows it at the next command.")
     return True
 
 
-def _read(path: Path) -> bytes:
+def read_whole(path: Path) -> bytes:
+    """What is in a file, as far as it may be read.
+
+    Raises:
+        CardError: it cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return file.read(MAX_FILE_BYTES + 1)
@@ -108,14 +113,14 @@ def _read(path: Path) -> bytes:
 
 
 def _describe(path: Path, read: CardFile, proposals: Proposals, *, accept: bool) -> None:
-    _say(f"{path}: {read.card.spoken_name} ({read.container.upper()})")
+    say(f"{path}: {read.card.spoken_name} ({read.container.upper()})")
     from bot.personas.lorebook.checking import useless_keys  # the engine, only where a card is brought
 
     for told in (*read.warnings, *useless_keys(read.card.character_book)):
-        _say(f"  {told}")
+        say(f"  {told}")
     if proposals:
         wishes = ", ".join(filter(None, (proposals.model, *proposals.tool_groups)))
-        _say(f"  asks for a model or tools: {wishes}; {'granted' if accept else 'not granted without --accept'}")
+        say(f"  asks for a model or tools: {wishes}; {'granted' if accept else 'not granted without --accept'}")
 
 
 def _keep(tx: Tx, new: NewPersona, accepted: Proposals) -> str:
@@ -155,7 +160,7 @@ def export_card(
         raise typer.BadParameter(inert(f"{path} is there already; --force writes over it.")) from None
     except OSError as error:
         raise typer.BadParameter(inert(f"{path} cannot be written: {error.strerror}.")) from error
-    _say(f"{persona.name} is written to {path}.")
+    say(f"{persona.name} is written to {path}.")
 
 
 def remove_card(
@@ -170,7 +175,7 @@ def remove_card(
         )
     if yes or _confirmed(f"Take {inert(persona.name)} ({persona.id}) away?"):
         write_once(load_settings().sqlite_url, personas.retire, persona.id, by=OPERATOR, now=datetime.now(UTC))
-        _say(f"{persona.name} is gone; `familiar persona restore {persona.id}` brings it back.")
+        say(f"{persona.name} is gone; `familiar persona restore {persona.id}` brings it back.")
 
 
 def restore_card(persona_id: Annotated[str, typer.Argument(help="The id of a removed persona.")]) -> None:
@@ -179,7 +184,7 @@ def restore_card(persona_id: Annotated[str, typer.Argument(help="The id of a rem
     if read_once(url, personas.find_retired, None, persona_id) is None:
         raise typer.BadParameter(inert(f"No removed persona has the id “{persona_id}”."))
     write_once(url, personas.restore, persona_id)
-    _say(f"{persona_id} is back.")
+    say(f"{persona_id} is back.")
 
 
 def _original(persona: Persona) -> Original | None:
@@ -202,5 +207,6 @@ def _confirmed(question: str) -> bool:
         raise
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Print a line in which nothing counts as mark-up or moves the cursor."""
     print(inert(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
@@ -39,16 +40,30 @@ async def import_lore(call: Call, desk: Desk) -> Outbound:
         raise UserError("file-too-large", limit=f"{MAX_FILE_BYTES >> 20} MB")
     data = await file.fetch(MAX_FILE_BYTES)
     try:
-        read, warnings, entries = await asyncio.to_thread(_read, data)
+        brought = await asyncio.to_thread(read_lore, data)
     except CardError as error:
         problem, remedy = error.problem.told(desk.words(call)), error.remedy.told(desk.words(call))
         raise UserError("lore-import-refused", file=file.name, problem=problem, remedy=remedy) from error
-    await desk.db.run(_keep, book, read, entries, "replace" in call.options)
-    told = desk.text("lore-imported", call.locale, count=len(entries), book=name_of_book(book.name, call, desk))
-    return Outbound(text="\n\n".join(filter(None, (told, _listed(warnings, desk.words(call))))))
+    await desk.db.run(keep_lore, book, brought, replaces="replace" in call.options)
+    told = desk.text("lore-imported", call.locale, count=len(brought.entries), book=name_of_book(book.name, call, desk))
+    return Outbound(text="\n\n".join(filter(None, (told, _listed(brought.warnings, desk.words(call))))))
 
 
-def _read(data: bytes) -> tuple[Lorebook, Sequence[CardWarning], tuple[dict[str, object], ...]]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Brought:
+    """A book from a file: what it says of all its entries, and these as they are kept."""
+
+    book: Lorebook
+    entries: tuple[dict[str, object], ...]
+    warnings: Sequence[CardWarning]
+
+
+def read_lore(data: bytes) -> Brought:
+    """Read a lorebook, or that of a card; it may take a second.
+
+    Raises:
+        CardError: there is none, or it is damaged.
+    """
     from bot.personas.lorebook import LoreIndex, find_book, read_book
 
     is_text = data.lstrip(BOMS_AND_SPACE).startswith((b"{", b"["))
@@ -57,19 +72,24 @@ def _read(data: bytes) -> tuple[Lorebook, Sequence[CardWarning], tuple[dict[str,
         raise CardError("card-without-book", "card-without-book-remedy")
     book, warnings = read_book(found, max_entries=PLACE_ENTRIES)
     useless = LoreIndex(book, name="").warnings
-    return book, (*warnings, *useless), tuple(map(entry_mapping, book.entries))
+    return Brought(book=book, entries=tuple(map(entry_mapping, book.entries)), warnings=(*warnings, *useless))
 
 
-def _keep(tx: Tx, book: Owned, read: Lorebook, entries: tuple[dict[str, object], ...], replaces: bool) -> None:
+def keep_lore(tx: Tx, book: Owned, brought: Brought, *, replaces: bool) -> None:
+    """Write what was brought behind what a book has, or in place of that.
+
+    Raises:
+        UserError: it would be too large.
+    """
     from bot.personas.lorebook import Lorebook, write_book
 
     is_new = replaces or not lorebooks.size_of(tx, book.key)[0]
     if replaces:
         lorebooks.clear_book(tx, book.key)
-    demand_room(tx, book, entries)
-    lorebooks.add_entries(tx, book.key, entries)
+    demand_room(tx, book, brought.entries)
+    lorebooks.add_entries(tx, book.key, brought.entries)
     if is_new:  # what a file says of all of its entries must not change those that were there before
-        settings = write_book(Lorebook(**{name: getattr(read, name) for name in BOOK_SETTINGS}))
+        settings = write_book(Lorebook(**{name: getattr(brought.book, name) for name in BOOK_SETTINGS}))
         settings.pop("entries")
         lorebooks.set_settings(tx, book.key, settings)
 

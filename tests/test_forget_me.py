@@ -12,6 +12,8 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
+import pytest
+
 from bot.chat import Attachment, AttachmentKind, InboundKind, Quote
 from bot.llm.model import ToolCall
 from bot.store.erasing import erase_person
@@ -20,6 +22,8 @@ from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, mak
 from tests.conftest import Extend, MakeApp
 from tests.remembering import SMALL, noting, talk
 from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
+from tests.test_reminders import tell
+from tests.test_sweeper import sweep
 
 WORD = "quetzalcoatlus"
 LATER = NOW + timedelta(minutes=1)
@@ -95,6 +99,7 @@ async def test_M06_a_word_that_was_said_everywhere_is_nowhere_afterwards(make_ap
     model = ScriptedModel(answering, summaries=noting(f"Alice has a {WORD}", line="my dog"))
     chat = await open_chat(make_app, model=model, adapter=FakeAdapter(managers=["alice"]), **QUIET)
     await say_it_everywhere(chat)
+    assert any(WORD in text for text in await tell(chat, NOW + timedelta(minutes=20))), "reminders are told in it"
     assert files_with_word(tmp_path)
     assert any(held(chat)), "the search in the memory finds what is there"
     told = await forget(chat)
@@ -281,3 +286,30 @@ async def test_what_another_process_erases_leaves_the_memory_of_this_one_within_
     assert [*held(chat)] != []
     await chat.app.desk.eraser.look()
     assert [*held(chat)] == []
+
+
+async def test_in_the_next_lull_another_summary_tells_of_what_others_said(make_app: MakeApp) -> None:
+    model = ScriptedModel(summaries=noting("Bob was here", about=BOB.key, line="number 0"))
+    chat = await open_chat(make_app, model=model, adapter=FakeAdapter(managers=["bob"]), **QUIET)
+    await chat.say(f"I like {WORD}", channel=GROUP)
+    await talk(chat, 8, author=BOB, channel=GROUP)
+    await chat.say("/compact", author=BOB, channel=GROUP)
+    assert WORD in str(model.summaries[-1])
+    await forget(chat, channel=GROUP)
+    asked = len(model.summaries)
+    await chat.app.keeper.idle()
+    for _ in range(3):
+        await sweep(chat, NOW + timedelta(hours=1))
+    assert len(model.summaries) == asked + 1
+    assert WORD not in str(model.summaries[-1])
+    await chat.say("and now?", author=BOB, channel=GROUP)
+    assert "They got to know each other." in str(model.requests[-1])
+    assert "Bob was here" in str(model.requests[-1])
+
+
+async def test_an_export_that_no_platform_takes_is_the_operators_to_give(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = await open_chat(make_app, persona="none")
+    monkeypatch.setattr("bot.commands.privacy.MOST_CHARS", 10)
+    assert "`familiar privacy export fake alice`" in (await chat.say("/privacy export"))[0]

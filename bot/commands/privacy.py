@@ -16,6 +16,8 @@ from bot.store.people import set_privacy, wants_privacy
 from bot.store.reminders import forget_reminders
 
 FORGET_ME = ("privacy", "forget-me")
+MOST_CHARS = 3_000_000
+"""Of an export: in UTF-8 below the 10 MB that Discord takes in a file."""
 
 
 async def show_privacy(call: Call, desk: Desk) -> Outbound:
@@ -53,6 +55,8 @@ async def export(call: Call, desk: Desk) -> Outbound:
         return desk.say("privacy-nothing", call)
     written = {"exported_at": call.now.isoformat(), "who": call.inbound.author.key, **kept}
     text = json.dumps(written, ensure_ascii=False, indent=1) + "\n"
+    if len(text) > MOST_CHARS:
+        raise UserError("privacy-export-large", platform=call.inbound.author.platform, id=call.inbound.author.id)
     file = OutFile(name=f"about-me-{call.local(call.now):%Y-%m-%d}.json", text=text)
     return Outbound(text=desk.text("privacy-exported", call.locale), file=file, private=True)
 

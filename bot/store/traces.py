@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, Select, and_, exists, func, not_, or_, select
+from sqlalchemy import ColumnElement, Select, and_, exists, func, not_, or_, select
 
 from bot.chat import Visibility
 from bot.store.cast_tables import callings
@@ -95,17 +95,18 @@ def find_traces(tx: Tx, key: str) -> Traces:
     """All that there is of a person."""
     spoken_in = select(messages.c.session_id).where(messages.c.author_key == key)
     rows = tx.execute(select(sessions).where(or_(sessions.c.id.in_(spoken_in), sessions.c.place_key == key))).all()
-    others_in = _ids(tx, select(messages.c.session_id).where(messages.c.author_key != key).distinct())
-    private = [row for row in rows if row.visibility == Visibility.DM.value and row.id not in others_in]
+    alone = [row for row in rows if row.visibility == Visibility.DM.value]
+    beside = and_(among(messages.c.session_id, [row.id for row in alone]), messages.c.author_key != key)
+    others_in = _ids(tx, select(messages.c.session_id).where(beside).distinct())
+    private = [row for row in alone if row.id not in others_in]
     groups = tuple(row.id for row in rows if row not in private)
     private_ids = tuple(row.id for row in private)
     own = _ids(tx, select(conversations.c.id).where(among(conversations.c.session_id, private_ids)))
     shared_with = _ids(tx, select(conversations.c.id).where(among(conversations.c.session_id, groups)))
     said = _ids(tx, select(messages.c.id).where(messages.c.author_key == key))
     called, told = _names(tx, key), _told(tx, key, said, groups)
-    lines = _lines(tx, groups, told)
-    names = _uncommon(called, [line.text for line in lines])
-    answers = _with_tools(tx, [*told, *(line.id for line in lines if _name_pattern(names).search(line.text))])
+    names, naming = _naming(tx, groups, told, called)
+    answers = _with_tools(tx, {*told, *naming})
     quoting = _quoting(tx, groups, (*said, *answers), called)
     answers = _with_tools(tx, {*answers, *_answers_to(tx, groups, quoting)})
     rest = select(messages.c.id).where(among(messages.c.session_id, private_ids), not_(among(messages.c.id, said)))
@@ -138,8 +139,7 @@ def find_traces(tx: Tx, key: str) -> Traces:
 
 def late_answers(tx: Tx, before: Traces) -> Ids:
     """What personas have said that names somebody who was erased: by turns that had opened before that."""
-    pattern = _name_pattern(before.names)
-    return _with_tools(tx, [line.id for line in _lines(tx, before.groups, ()) if pattern.search(line.text)])
+    return _with_tools(tx, _naming(tx, before.groups, (), before.names)[1])
 
 
 def _ids(tx: Tx, found: Select[Any]) -> Ids:
@@ -166,11 +166,20 @@ def _told(tx: Tx, key: str, said: Ids, groups: Ids) -> Ids:
     return tuple({*_ids(tx, told), *_answers_to(tx, groups, said)})
 
 
-def _lines(tx: Tx, groups: Ids, but: Ids) -> list[Row[tuple[int, str]]]:
-    """What personas have said to others."""
+def _naming(tx: Tx, groups: Ids, but: Ids, names: Collection[str]) -> tuple[frozenset[str], set[int]]:
+    """What personas have said to others that names somebody, and the names that are no words of everybody's."""
     by_persona = and_(messages.c.author_key.is_(None), among(messages.c.session_id, groups), messages.c.text != "")
-    lines = tx.execute(select(messages.c.id, messages.c.text).where(by_persona, not_(among(messages.c.id, but))))
-    return [*lines]
+    lines = select(messages.c.id, messages.c.text).where(by_persona, not_(among(messages.c.id, but)))
+    patterns, count = {name: _name_pattern([name]) for name in names}, 0
+    found: dict[str, list[int]] = {name: [] for name in names}
+    for line in tx.execute(lines):  # one after the other: there may be many
+        count += 1
+        for name, pattern in patterns.items():
+            if pattern.search(line.text):
+                found[name].append(line.id)
+    few = max(1.0, COMMON * count)
+    rare = {name: ids for name, ids in found.items() if len(ids) <= few}
+    return frozenset(rare), {message_id for ids in rare.values() for message_id in ids}
 
 
 def _answers_to(tx: Tx, groups: Ids, said: Ids) -> Ids:
@@ -183,14 +192,6 @@ def _answers_to(tx: Tx, groups: Ids, said: Ids) -> Ids:
     is_answer = or_(among(messages.c.position, said), messages.c.id.in_(answer), messages.c.id.in_(called))
     by_persona = and_(messages.c.author_key.is_(None), among(messages.c.session_id, groups))
     return _ids(tx, select(messages.c.id).where(by_persona, is_answer))
-
-
-def _uncommon(names: Collection[str], lines: Collection[str]) -> frozenset[str]:
-    """The names that are no words of everybody's."""
-    patterns = {name: _name_pattern([name]) for name in names}
-    few = max(1.0, COMMON * len(lines))
-    counts = {name: sum(bool(pattern.search(line)) for line in lines) for name, pattern in patterns.items()}
-    return frozenset(name for name, count in counts.items() if count <= few)
 
 
 def _with_tools(tx: Tx, answers: Collection[int]) -> Ids:

@@ -5,6 +5,7 @@ An extension like any other (`bot.hooks`), made where something to judge by is c
 
 from __future__ import annotations
 
+import asyncio
 import json
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -77,7 +78,8 @@ class _Judge:
 
     async def judge(self, session: SessionRow, texts: Sequence[str]) -> list[Verdict]:
         """A verdict on each text. The endpoint reads only what the words let pass, and nothing once it has failed."""
-        verdicts = [Verdict.REFUSE if self._has_word(text) else Verdict.ALLOW for text in texts]
+        # In a thread: lists of words may be long, and so may what is said.
+        verdicts = await asyncio.to_thread(self._by_words, texts) if self.words else [Verdict.ALLOW] * len(texts)
         left = [at for at, text in enumerate(texts) if text.strip() and verdicts[at] is Verdict.ALLOW]
         if not self.given.model:
             return verdicts
@@ -95,8 +97,10 @@ class _Judge:
         """Whether what could not be judged is refused."""
         return self.given.on_failure == "closed"
 
-    def _has_word(self, text: str) -> bool:
-        plain = _plain(text)
+    def _by_words(self, texts: Sequence[str]) -> list[Verdict]:
+        return [Verdict.REFUSE if self._has_word(_plain(text)) else Verdict.ALLOW for text in texts]
+
+    def _has_word(self, plain: str) -> bool:
         return any(word in plain and has_word(plain, (word,)) for word in self.words)
 
     async def _ask(self, session: SessionRow, texts: Sequence[str]) -> Sequence[bool] | None:

@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from bot.llm.model import Attempt, Completion, Model, ModelEvent, ModelRequest
 from bot.llm.tariffs import Tariff
-from bot.quota import Purse, Queue
+from bot.quota import Queue
+
+if TYPE_CHECKING:
+    from bot.quota.purse import Purse
 
 
 class MeteredModel:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from bot.app.running import Core, Models
 from bot.llm.configured import is_small
@@ -13,8 +14,10 @@ from bot.memory.keeper import Keeper
 from bot.memory.notices import MemoryNotices
 from bot.memory.reuse import Reuse
 from bot.memory.summariser import Subject, Summariser
-from bot.quota import Purse
 from bot.tools.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from bot.quota.purse import Purse
 
 
 def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:

@@ -12,11 +12,12 @@ from bot.llm.endpoints import Provider
 from bot.llm.model import Model
 from bot.llm.tariffs import Tariffs
 from bot.metering import MeteredModel
-from bot.quota import Purse, Queue, Quota, limits_of
+from bot.quota import Queue, Quota, limits_of
 from bot.settings import Settings
 
 if TYPE_CHECKING:
     from bot.app.running import Core, Models
+    from bot.quota.purse import Purse
 
 EMBEDDED_AT_ONCE = 1
 """The embedded engine has one slot; its own line is served in the order of coming, so ours stands before it."""
@@ -27,6 +28,8 @@ def build_purse(core: Core, tariffs: Tariffs) -> Purse | None:
     limits = limits_of(core.settings.quota)
     if not limits:
         return None
+    from bot.quota.purse import Purse
+
     return Purse(
         db=core.db,
         limits=limits,

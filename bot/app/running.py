@@ -34,7 +34,6 @@ from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary
 from bot.pipeline import Pipeline
 from bot.prompt.tokens import ModelTokens, TokenCounter
-from bot.quota import Purse
 from bot.scheduler import Job, Scheduler
 from bot.settings import Settings
 from bot.store import closing, ledger, messages, privacy, reminders, replies, rounds, schema, sessions
@@ -44,6 +43,7 @@ from bot.turn import Asker
 from bot.warming import Warmer
 
 if TYPE_CHECKING:
+    from bot.quota.purse import Purse
     from bot.tools.mcp.server import McpServers
 
 log = structlog.get_logger(__name__)

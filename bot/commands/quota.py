@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.commands.usage import money_words
 from bot.opening import model_in_force
-from bot.quota import Standing, Whose, told_until
+from bot.quota import Whose, told_until
 from bot.store.database import Tx
+
+if TYPE_CHECKING:
+    from bot.quota.purse import Standing
 
 
 async def show_quota(call: Call, desk: Desk) -> Outbound:

@@ -1,10 +1,10 @@
 """How much may be asked of models: answers a minute, tokens and money a day and a month; of whom, and what is left.
 
-Three scopes share the rules: a person, a place, everything. Knows no platform and no model.
+Three scopes share the rules: a person, a place, everything. Knows no platform and no model. Limits by day
+and month have a module of their own, `bot.quota.purse`, which is imported where there are any.
 """
 
 from bot.quota.limits import NANOS, Limit, Period, Whose, limits_of, told_until
-from bot.quota.purse import Purse, Spending, Standing
 from bot.quota.queue import Queue
 from bot.quota.quota import AUTO_PER_MINUTE, Quota
 from bot.quota.rate import WINDOW_SECONDS, Admission, Rate
@@ -18,13 +18,10 @@ __all__ = [
     "Limit",
     "OverBudget",
     "Period",
-    "Purse",
     "Queue",
     "Quota",
     "Rate",
     "Ruling",
-    "Spending",
-    "Standing",
     "Whose",
     "limits_of",
     "told_until",

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from bot.chat import Author
 from bot.llm.model import Bill
 from bot.quota.limits import Whose
-from bot.quota.purse import Purse
 from bot.quota.rate import Admission, Rate
 from bot.quota.ruling import ADMITTED, Ruling
 from bot.settings import QuotaSettings
 from bot.store.database import Tx
+
+if TYPE_CHECKING:
+    from bot.quota.purse import Purse
 
 AUTO_PER_MINUTE = 20
 """What `auto` allows a person where a model costs money."""

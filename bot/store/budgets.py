@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select, update
+from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from bot.store.database import Tx
-from bot.store.ledger_tables import budgets, model_calls, quota_notices, reservations
+from bot.store.ledger_tables import ADD_SPENT, budgets, model_calls, quota_notices, reservations
 from bot.store.tables import sessions
 
 TOKENS = "tokens"
@@ -50,9 +50,6 @@ _MINE = tuple(column == bindparam(column.name) for column in _KEYS)
 _SPENT = select(budgets.c.spent).where(*_MINE, budgets.c.unit == bindparam("unit"))
 _MONEY = select(budgets.c.unit, budgets.c.spent).where(*_MINE, budgets.c.unit != TOKENS)
 _INSERT = insert(budgets)
-_ADD = _INSERT.on_conflict_do_update(
-    index_elements=[*_KEYS, budgets.c.unit], set_={"spent": budgets.c.spent + _INSERT.excluded.spent}
-)
 _RESERVE = insert(reservations)
 _EXPIRE = delete(reservations).where(reservations.c.expires_at <= bindparam("now"))
 _RELEASE = delete(reservations).where(reservations.c.id == bindparam("reservation"))
@@ -100,7 +97,7 @@ def add(tx: Tx, counters: Iterable[tuple[Counter, int]]) -> None:
     """Count what was spent."""
     rows = [{**_where(counter), "unit": counter.unit, "spent": amount} for counter, amount in counters if amount]
     if rows:
-        tx.execute(_ADD, rows)
+        tx.execute(ADD_SPENT, rows)
 
 
 def reserve(tx: Tx, reservation: Reservation) -> int:
@@ -132,18 +129,6 @@ def tell_once(tx: Tx, listener: str, limit: str, period: str, kind: str) -> bool
     """Whether somebody was not told of a limit in this period yet; from now on they are."""
     told = {"listener": listener, "limit": limit, "period": period, "kind": kind}
     return tx.execute(insert(quota_notices).on_conflict_do_nothing(), told).rowcount > 0
-
-
-def move_spender(tx: Tx, old_key: str, new_key: str) -> None:
-    """A place, or whoever was known by one key, has another from now on (T09, T11, T23)."""
-    mine = select(budgets).where(budgets.c.scope_key == old_key)
-    for row in tx.execute(mine).all():
-        tx.execute(_ADD, {**row._asdict(), "scope_key": new_key})
-    tx.execute(delete(budgets).where(budgets.c.scope_key == old_key))
-    told = update(quota_notices).prefix_with("OR REPLACE").where(quota_notices.c.listener == old_key)
-    tx.execute(told.values(listener=new_key))
-    for column in _HELD_COLUMNS.values():
-        tx.execute(update(reservations).where(column == old_key).values({column.name: new_key}))
 
 
 def _where(counter: Counter) -> dict[str, str]:

@@ -1,10 +1,14 @@
-"""The tables of what models were asked and what that costs: the ledger, and the counters of limits."""
+"""The tables of what models were asked and what that costs: the ledger, and the counters of limits, which go along when
+a place or a person gets another key (T09, T11, T23).
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, String, Table, Text
+from sqlalchemy import BigInteger, Column, Index, Integer, String, Table, Text, delete, select, update
+from sqlalchemy.dialects.sqlite import insert
 from sqlmodel import SQLModel
 
+from bot.store.database import Tx
 from bot.store.tables import UtcDateTime
 
 model_calls = Table(
@@ -68,3 +72,21 @@ quota_notices = Table(
     Column("period", String, primary_key=True),
     Column("kind", String, primary_key=True),
 )
+
+_INSERT = insert(budgets)
+ADD_SPENT = _INSERT.on_conflict_do_update(
+    index_elements=[*budgets.primary_key], set_={"spent": budgets.c.spent + _INSERT.excluded.spent}
+)
+"""Adds to a counter, or begins one."""
+
+
+def move_spender(tx: Tx, old_key: str, new_key: str) -> None:
+    """A place, or whoever was known by one key, has another from now on (T09, T11, T23)."""
+    mine = select(budgets).where(budgets.c.scope_key == old_key)
+    for row in tx.execute(mine).all():
+        tx.execute(ADD_SPENT, {**row._asdict(), "scope_key": new_key})
+    tx.execute(delete(budgets).where(budgets.c.scope_key == old_key))
+    told = update(quota_notices).prefix_with("OR REPLACE").where(quota_notices.c.listener == old_key)
+    tx.execute(told.values(listener=new_key))
+    for column in (reservations.c.author_key, reservations.c.place_key):
+        tx.execute(update(reservations).where(column == old_key).values({column.name: new_key}))

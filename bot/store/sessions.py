@@ -10,10 +10,9 @@ from sqlalchemy import Row, bindparam, delete, func, insert, select, update
 
 from bot.chat import ChannelRef, Visibility
 from bot.overrides import Source, StoredOverride
-from bot.store.budgets import move_spender
 from bot.store.database import Tx
 from bot.store.introductions import move_introduction
-from bot.store.ledger_tables import model_calls
+from bot.store.ledger_tables import model_calls, move_spender
 from bot.store.lorebooks import move_books
 from bot.store.memory_moves import move_memories, move_subject
 from bot.store.metadata import move_about, move_kept

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, func, select
 
-from bot.store.budgets import move_spender
 from bot.store.database import Tx
 from bot.store.ledger import recall, remember
+from bot.store.ledger_tables import move_spender
 from bot.store.tables import messages, remembered
 
 PEPPER, STONE, COUNT = "erasure-key", "erased ", "erasures"

@@ -33,6 +33,7 @@ SPECS = (
         ),
     ),
     CommandSpec(path=("session", "reset"), options=(OptionSpec(name="model", flag="-m", kind=OptionKind.SWITCH),)),
+    CommandSpec(path=("persona", "import"), options=(OptionSpec(name="file", kind=OptionKind.FILE),)),
     CommandSpec(path=("stop",)),
 )
 

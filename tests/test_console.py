@@ -6,6 +6,7 @@ import asyncio
 import io
 import os
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,19 @@ async def test_a_line_is_an_inbound_of_the_one_who_types(pipe: Pipe, monkeypatch
     assert first.author == pipe.console.author
     assert first.author.platform == "terminal"
     assert first.message_id != second.message_id
+
+
+async def test_a_path_behind_a_command_that_takes_a_file_brings_the_file(pipe: Pipe, tmp_path: Path) -> None:
+    (tmp_path / "my luna.json").write_bytes(b"{}")
+    pipe.write(f'/persona import "{tmp_path}/my luna.json"\n')
+    pipe.close()
+    pipe.persona.reaction = pipe.persona.answer
+    await pipe.console.run(pipe.persona.deliver)
+    (inbound,) = pipe.persona.heard
+    assert inbound.text == "/persona import"
+    (file,) = inbound.attachments
+    assert file.fetch is not None
+    assert (file.name, await file.fetch(9)) == ("my luna.json", b"{}")
 
 
 async def test_the_next_piped_line_waits_for_a_growing_answer(pipe: Pipe, tasks: Tasks) -> None:

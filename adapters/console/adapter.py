@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TextIO
 
+from adapters.console.files import attached
 from adapters.console.paper import Paper
 from adapters.console.reply import ConsoleReply, Surface, Ticket
 from adapters.incoming import inert
@@ -41,7 +42,7 @@ REPLY_GRACE_SECONDS = 5.0
 class ConsoleAdapter:
     """The terminal: a prompt with history and completion, or a pipe, which is answered line by line. `why` tells in a
     line what made the newest answer fail; blank = nothing is known. Files are put into the folder `exports`; without
-    one their text is shown. `locale` is the language of whoever sits there.
+    one their text is shown. What a command takes is named by its path. `locale` is the language of whoever sits there.
     """
 
     def __init__(
@@ -57,7 +58,7 @@ class ConsoleAdapter:
         locale: str | None = None,
     ) -> None:
         stdin, stdout = stdin or sys.stdin, stdout or sys.stdout
-        self._spawn, self._why, self._exports = spawn, why, exports
+        self._menu, self._spawn, self._why, self._exports = menu, spawn, why, exports
         self._deliver: Deliver | None = None
         self._is_interactive = stdin.isatty() and stdout.isatty()
         self._is_ending = False
@@ -144,13 +145,15 @@ class ConsoleAdapter:
         return (Finding(severity=Severity.OK, subject=PLATFORM, message="needs no set-up"),)
 
     def _to_inbound(self, line: str, ticket: Ticket) -> Inbound:
+        text, files = attached(line, self._menu)
         return Inbound(
             kind=InboundKind.MESSAGE,
             channel=self.channel,
             message_id=uuid.uuid4().hex,
             author=self.author,
             sent_at=datetime.now(UTC),
-            text=line,
+            text=text,
+            attachments=files,
             reply_handle=ticket,
         )
 

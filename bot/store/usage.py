@@ -16,12 +16,12 @@ from bot.store.tables import conversations, messages, sessions
 By = Literal["purpose", "model", "persona", "person", "place"]
 
 _here = model_calls.c
-_PERSONA = func.coalesce(_here.persona_id, conversations.c.persona_id)
+_persona = func.coalesce(_here.persona_id, conversations.c.persona_id)
 """Whose conversation it was: notes are taken for one, too."""
 _COLUMNS: Mapping[By, Any] = {
     "purpose": _here.purpose,
     "model": _here.model,
-    "persona": _PERSONA,
+    "persona": _persona,
     "person": _here.author_key,
     "place": sessions.c.place_key,
 }
@@ -112,7 +112,7 @@ def _select(reach: Reach, by: By) -> Select[Any]:
     if reach.place_key is not None:
         asked = asked.where(sessions.c.place_key == reach.place_key)
     if reach.persona_id is not None:
-        asked = asked.where(reach.persona_id == _PERSONA)
+        asked = asked.where(_persona == reach.persona_id)
     return asked
 
 

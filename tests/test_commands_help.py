@@ -115,6 +115,13 @@ async def test_help_tells_of_each_commands_own_choices(make_app: MakeApp, comman
     assert f"- `-f` – {told}" in (await chat.ask(f"/help {command}")).splitlines()
 
 
+async def test_help_tells_of_each_lore_commands_own_text_and_file(make_app: MakeApp) -> None:
+    told = (await (await open_chat(make_app)).ask("/help lore")).splitlines()
+    assert "- `text` – What joins in when a key is mentioned" in told
+    assert "- `text` – Words that somebody might say" in told
+    assert "- `file` – The lorebook: a JSON file, or a card that has one" in told
+
+
 async def test_help_on_a_group_explains_all_of_it(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     told = await chat.ask("/help model")

@@ -73,6 +73,14 @@ async def test_every_piped_line_is_answered_before_the_next_is_taken_and_before_
     assert pipe.written == "You said: hello\nYou said: 你好\nYou said: last, without a line break\n"
 
 
+@pytest.mark.parametrize("line", ["/exit", " /quit "])
+async def test_the_words_that_leave_a_terminal_elsewhere_leave_it_here(pipe: Pipe, line: str) -> None:
+    pipe.write(f"hello\n{line}\nnot read\n")  # and the input stays open
+    pipe.persona.reaction = pipe.persona.answer
+    await asyncio.wait_for(pipe.console.run(pipe.persona.deliver), 10)
+    assert pipe.written == "You said: hello\n"
+
+
 async def test_a_line_is_an_inbound_of_the_one_who_types(pipe: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
     pipe.write("hello\nhello\n")
     pipe.close()

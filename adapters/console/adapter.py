@@ -35,6 +35,8 @@ Spawn = Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Starts a named background task; the composition root has the one that does."""
 
 PLATFORM = "terminal"
+LEAVING = ("/exit", "/quit")
+"""What people type to leave a terminal; Ctrl+D does the same."""
 REPLY_GRACE_SECONDS = 5.0
 """How long a line from a pipe waits for its answer to begin, which takes a turn a few reads of the store."""
 
@@ -88,6 +90,8 @@ class ConsoleAdapter:
         while not self._is_ending and (line := await self._surface.read_line()) is not None:
             if not line.strip():
                 continue
+            if line.strip() in LEAVING:
+                return
             ticket = Ticket()
             await deliver(self._to_inbound(line.strip(), ticket))
             if not self._is_interactive:

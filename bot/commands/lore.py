@@ -164,7 +164,7 @@ def _verdict(verdict: Verdict, call: Call, desk: Desk) -> str:
     return f"**{inert(verdict.title)}** ({where}): {why}{called}"
 
 
-TEXT = OptionSpec(name="text", required=True, rest=True)
+TEXT = OptionSpec(name="text", required=True, rest=True, about="option-lore-tried")
 NUMBER = OptionSpec(name="number", required=True)
 
 LORE_COMMANDS = (

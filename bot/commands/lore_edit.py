@@ -122,7 +122,7 @@ def _changed(message_id: str, book: Owned, entry: LoreEntry, call: Call, desk: D
 
 
 KEYS = OptionSpec(name="keys", required=True)
-NEW_TEXT = OptionSpec(name="text", rest=True)
+NEW_TEXT = OptionSpec(name="text", rest=True, about="option-lore-text")
 CONSTANT = OptionSpec(name="constant", kind=OptionKind.SWITCH, flag="-c")
 NUMBER = OptionSpec(name="number", kind=OptionKind.INTEGER, required=True)
 SWITCH = (ON, OFF)
@@ -142,7 +142,7 @@ LORE_EDIT_COMMANDS = (
             path=("lore", "edit"),
             options=(
                 NUMBER,
-                OptionSpec(name="text", rest=True),
+                NEW_TEXT,
                 OptionSpec(name="keys", flag="-k"),
                 OptionSpec(name="constant", kind=OptionKind.CHOICE, flag="-c", choices=SWITCH),
                 OptionSpec(name="enabled", kind=OptionKind.CHOICE, flag="-e", choices=SWITCH),

@@ -121,7 +121,7 @@ BOMS_AND_SPACE = b"\xef\xbb\xbf \t\r\n"
 BOOK_SETTINGS = ("name", "description", "scan_depth", "token_budget", "recursive_scanning", "extensions", "unknown")
 FILE_NAMES = {CARD: "card-lore", PLACE: "lore", MINE: "my-lore"}
 
-FILE = OptionSpec(name="file", kind=OptionKind.FILE)
+FILE = OptionSpec(name="file", kind=OptionKind.FILE, about="option-lore-file")
 REPLACE = OptionSpec(name="replace", kind=OptionKind.SWITCH, flag="-r")
 
 LORE_FILE_COMMANDS = (

@@ -280,7 +280,6 @@ async def test_extensions_are_told_of_each_session(make_app: MakeApp, extend: Ex
 
 async def test_what_another_process_erases_leaves_the_memory_of_this_one_within_seconds(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, model=ScriptedModel(answering), **QUIET)
-    await chat.app.desk.eraser.look()
     await chat.say(f"I like {WORD}", channel=GROUP)
     await chat.app.core.db.run(erase_person, ALICE.key, NOW)
     assert [*held(chat)] != []

@@ -137,6 +137,7 @@ class App:
         await core.db.run(privacy.forget_answered)
         await core.db.run(reminders.drop_cut_off)
         await core.db.run(rounds.forget_unwanted_rounds)
+        await self.desk.eraser.look()
         waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
         log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
         if self.servers is not None:

@@ -170,12 +170,13 @@ def _naming(tx: Tx, groups: Ids, but: Ids, names: Collection[str]) -> tuple[froz
     """What personas have said to others that names somebody, and the names that are no words of everybody's."""
     by_persona = and_(messages.c.author_key.is_(None), among(messages.c.session_id, groups), messages.c.text != "")
     lines = select(messages.c.id, messages.c.text).where(by_persona, not_(among(messages.c.id, but)))
-    patterns, count = {name: _name_pattern([name]) for name in names}, 0
+    patterns, count = {name: (name.lower(), _name_pattern([name])) for name in names}, 0
     found: dict[str, list[int]] = {name: [] for name in names}
     for line in tx.execute(lines):  # one after the other: there may be many
         count += 1
-        for name, pattern in patterns.items():
-            if pattern.search(line.text):
+        lowered = line.text.lower()
+        for name, (plain, pattern) in patterns.items():
+            if plain in lowered and pattern.search(line.text):  # the former is much faster, and mostly says no
                 found[name].append(line.id)
     few = max(1.0, COMMON * count)
     rare = {name: ids for name, ids in found.items() if len(ids) <= few}

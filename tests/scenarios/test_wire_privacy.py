@@ -103,7 +103,14 @@ async def test_a_discord_server_is_told_once_what_the_bot_is_and_whoever_asks_is
             await lab.alice.send(first.channel, f"{lab.discord.mention} what is that?", reply_to=spoken)
             request = await lab.model.request(4)
             assert SECRET not in str(request.messages)
+            question = await first.slash(lab.bob, "privacy forget-me")
+            assert lab.told(question).startswith("This goes, wherever it is on this platform:")
+            assert lab.is_private(question)
+            done = await first.click(lab.bob, question.response, "Forget me")
+            assert lab.told(done).startswith("You are forgotten: ")
+            assert lab.is_private(done)
             assert await bot.stop() == 0
         assert not is_kept(lab.folder)
+        assert not any(b"hello there" in path.read_bytes() for path in (lab.folder / "data").rglob("*.db*"))
         assert SECRET not in bot.output
         assert sum("`/privacy on`" in text for spot in (first, second) for text in spot.posts) == 1

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
+from itertools import accumulate
 from types import GenericAlias, ModuleType
 from typing import Any, Union
 
@@ -30,8 +31,8 @@ def barred(*names: str) -> Iterator[None]:
 
 @contextmanager
 def put_off(*beginnings: str) -> Iterator[None]:
-    """Within the block modules whose names begin so are not loaded. What is imported from them meanwhile loads them
-    where it is used for the first time, after the block; in the block it may stand in annotations only.
+    """Within the block modules whose names begin so are not loaded by being imported: what is imported from them loads
+    them where it is used for the first time, and may stand in annotations without being used.
     """
     late = _Late(beginnings)
     sys.meta_path.insert(0, late)
@@ -39,7 +40,7 @@ def put_off(*beginnings: str) -> Iterator[None]:
         yield
     finally:
         sys.meta_path.remove(late)
-        late.make_room()
+        late.end()
 
 
 class _Late(importlib.abc.MetaPathFinder, importlib.abc.Loader):
@@ -47,36 +48,48 @@ class _Late(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, beginnings: tuple[str, ...]) -> None:
         self._beginnings = beginnings
-        self._empty: list[str] = []
+        self._empty: set[str] = set()
+        self._wanted: set[str] = set()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if not name.startswith(self._beginnings):
+        if name in self._wanted or not name.startswith(self._beginnings):
             return None
         return importlib.machinery.ModuleSpec(name, self, is_package=True)
 
     def exec_module(self, module: ModuleType) -> None:
-        self._empty.append(module.__name__)
-        module.__dict__["__getattr__"] = partial(Later, module.__name__)
+        self._empty.add(module.__name__)
+        module.__dict__["__getattr__"] = partial(Later, self, module.__name__)
 
-    def make_room(self) -> None:
+    def load(self, name: str) -> ModuleType:
+        """The module itself, which is put off no longer."""
+        packages = list(accumulate(name.split("."), "{}.{}".format))
+        self._make_room(self._empty.intersection(packages))
+        self._wanted.update(packages)
+        return import_module(name)
+
+    def end(self) -> None:
         """From now on whoever imports these modules gets them."""
-        for name in self._empty:
+        self._make_room(set(self._empty))
+
+    def _make_room(self, names: set[str]) -> None:
+        self._empty -= names
+        for name in names:
             del sys.modules[name]
 
 
 class Later:
     """A name of a module that was put off: it becomes what it names where that is called, asked or inherited from."""
 
-    def __init__(self, module: str, name: str) -> None:
+    def __init__(self, late: _Late, module: str, name: str) -> None:
         if name.startswith("__"):
             raise AttributeError(name)  # what the import system looks for in every module
-        self._module, self._name = module, name
+        self._late, self._module, self._name = late, module, name
 
     def load(self) -> Any:
         """What it names."""
-        return getattr(import_module(self._module), self._name)
+        return getattr(self._late.load(self._module), self._name)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

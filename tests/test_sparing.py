@@ -81,6 +81,20 @@ def test_what_was_put_off_can_be_inherited_from(user: Any) -> None:
     assert isinstance(Child(), user.Named)
 
 
+def test_what_the_import_itself_uses_is_loaded_at_once(library: Path) -> None:
+    (library / "deep").mkdir()
+    (library / "deep" / "__init__.py").write_text("")
+    (library / "deep" / "late.py").write_text(LATE)
+    (library / "user.py").write_text(
+        "from library.deep.late import Named\nfrom library.late import Boxed\nclass Child(Named): ..."
+    )
+    with put_off("library.late", "library.deep"):
+        child = importlib.import_module("library.user").Child
+
+    assert child("said").text == "said"
+    assert not is_loaded()
+
+
 def test_whoever_imports_the_module_after_the_block_gets_it_whole(user: Any) -> None:
     named = importlib.import_module("library.late").Named
 

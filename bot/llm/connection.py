@@ -21,7 +21,7 @@ from bot.llm.refusals import Refusal, read_refusal
 from bot.llm.transport import AiohttpTransport, Response
 from bot.sparing import put_off
 
-with put_off("openai.types"):  # most of its modules, for annotations of what we never call
+with put_off("openai.types", "openai.providers", "openai._module_client"):  # most of it, for what we never call
     import openai
 
 CONNECT_SECONDS = 10.0

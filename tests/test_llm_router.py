@@ -155,6 +155,26 @@ async def test_a_server_that_failed_is_asked_last_for_a_while_that_doubles_and_f
     assert stage.router.health() == []
 
 
+async def test_of_many_requests_that_fail_at_once_one_counts() -> None:
+    stage = Stage({ONE: unreachable()}, holds=asyncio.Event())
+    async with asyncio.TaskGroup() as group:
+        for _ in range(5):
+            group.create_task(stage.asked(TWO))
+        await stage.model.wait_for(5)
+        stage.clock.now += 1
+        stage.holds.set()  # type: ignore[union-attr]  # just given
+    (health,) = stage.router.health()
+    assert health.seconds_left == FIRST_PAUSE_SECONDS
+
+
+async def test_the_model_that_was_meant_is_told_of_when_it_answers_after_all() -> None:
+    stage = Stage({ONE: unreachable()})
+    await stage.ask(TWO)
+    stage.faults = {TWO: unreachable(TWO)}
+    events = await stage.ask(TWO)
+    assert [event.model for event in events if isinstance(event, Handover)] == [TWO, ONE]
+
+
 @pytest.mark.parametrize(
     ("patience", "seconds"), [(90.0, 90), (5.0, FIRST_PAUSE_SECONDS), (86_400.0, LONGEST_WISH_SECONDS)]
 )

@@ -55,6 +55,8 @@ class EndpointHealth:
 class _Pause:
     until: float
     seconds: float
+    noted: float
+    """When the newest fault was."""
     problem: str
 
 
@@ -71,11 +73,12 @@ class Router:
         """Answer a request; see `Model.stream`. Nobody else is asked once text was yielded, nor when the model that was
         meant says that the request is wrong.
         """
-        order = self._order(request)
+        order, told = self._order(request), request.model
         for name in order:
-            if name != request.model:
+            if name != told:
                 yield Handover(model=name)
-            has_shown, started = False, self._clock()
+            told, has_shown, begun = name, False, self._clock()
+            started = begun
             try:
                 async with aclosing(self._model.stream(self._fitted(request, name))) as events:
                     async for event in events:
@@ -83,9 +86,10 @@ class Router:
                             has_shown = True
                             self._note_answer(name)
                         yield event
+                        started = self._clock()
                 return
             except ModelError as error:
-                self._note_fault(name, error)
+                self._note_fault(name, error, since=begun)
                 if has_shown or name == order[-1] or not _may_go_on(error, is_fallback=name != request.model):
                     raise
                 log.warning("model.handed_over", model=name, problem=str(error))
@@ -135,15 +139,18 @@ class Router:
             if self._pauses.pop(one, None):
                 log.info("model.is_back", endpoint=one)
 
-    def _note_fault(self, name: str, error: ModelError) -> None:
+    def _note_fault(self, name: str, error: ModelError, *, since: float) -> None:
+        """Leave who failed alone. Of many requests that were under way at once, the first fault counts."""
         if not isinstance(error, ModelUnreachable | ModelExhausted):
             return
-        concerned = name.partition("/")[0] if error.is_of_server else name
-        before = self._pauses.get(concerned)
-        seconds = min(before.seconds * 2, LONGEST_PAUSE_SECONDS) if before else FIRST_PAUSE_SECONDS
+        concerned, now = name.partition("/")[0] if error.is_of_server else name, self._clock()
+        seconds, before = FIRST_PAUSE_SECONDS, self._pauses.get(concerned)
+        if before is not None:
+            is_new = before.noted <= since
+            seconds = min(before.seconds * 2, LONGEST_PAUSE_SECONDS) if is_new else before.seconds
         wished = min(error.patience or 0.0, LONGEST_WISH_SECONDS) if isinstance(error, ModelUnreachable) else 0.0
-        until = self._clock() + max(seconds, wished)
-        self._pauses[concerned] = _Pause(until=until, seconds=seconds, problem=error.problem)
+        until = now + max(seconds, wished)
+        self._pauses[concerned] = _Pause(until=until, seconds=seconds, noted=now, problem=error.problem)
 
 
 def _may_go_on(error: ModelError, *, is_fallback: bool) -> bool:

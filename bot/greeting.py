@@ -16,7 +16,7 @@ from bot.faces import Faces
 from bot.overrides import Resolver
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
-from bot.personas.macros import Moment, expand
+from bot.personas.macros import Moment, Where, expand
 from bot.store import greetings, replies
 from bot.store.conversations import conversation_by_id, mark_greeted
 from bot.store.database import Database, Tx
@@ -57,27 +57,34 @@ def active_greeting(card: PersonaCard, chosen: int | None, *, in_group: bool) ->
 
 
 def greeting_of(
-    persona: Persona | None, user: str, *, now: datetime, in_group: bool = False, chosen: int | None = None
+    persona: Persona | None, user: str, *, now: datetime, in_group: bool = False, where: Where = Where.SHOWN
 ) -> str:
     """What the persona says first, its macros expanded for the person who meets it; "" when it says nothing. `now` is
     in the time zone of the place.
     """
-    greeting = active_greeting(persona.card, chosen, in_group=in_group) if persona else None
-    return expand_greeting(persona, greeting.text, user, now=now) if persona and greeting else ""
+    greeting = active_greeting(persona.card, None, in_group=in_group) if persona else None
+    return expand_greeting(persona, greeting.text, user, now=now, where=where) if persona and greeting else ""
 
 
-def expand_greeting(persona: Persona, text: str, user: str, *, now: datetime, cast: Cast | None = None) -> str:
-    """A greeting as somebody reads it, where the persona speaks alone or as one of a cast."""
-    return expand_card_text(persona, text, user, now=now, cast=cast).strip()
+def expand_greeting(
+    persona: Persona, text: str, user: str, *, now: datetime, cast: Cast | None = None, where: Where = Where.SHOWN
+) -> str:
+    """A greeting as somebody reads it, or as prompts hold it (TAIL), where the persona speaks alone or as one of a
+    cast.
+    """
+    return expand_card_text(persona, text, user, now=now, cast=cast, where=where).strip()
 
 
-def expand_card_text(persona: Persona, text: str, user: str, *, now: datetime, cast: Cast | None = None) -> str:
+def expand_card_text(
+    persona: Persona, text: str, user: str, *, now: datetime, cast: Cast | None = None, where: Where = Where.TAIL
+) -> str:
     """What a persona says outside of any turn, with its macros expanded."""
     peers = cast.peers_of(persona.id) if cast else ()
     return expand(
         text,
         char=persona.name,
         user=user,
+        where=where,
         moment=Moment(now=now),
         group=", ".join((persona.name, *(peer.name for peer in peers))),
         language=persona.language,
@@ -126,8 +133,13 @@ class Greeter:
         now, cast, chosen = await self.db.read(self._look_up, session, conversation_id, persona.id)
         in_group = not session.channel.is_dm
         greeting = active_greeting(persona.card, chosen, in_group=in_group)
-        text = expand_greeting(persona, greeting.text, user, now=now, cast=cast) if greeting else ""
-        if greeting is None or not text:
+        if greeting is None:
+            return False
+        text, shown = (
+            expand_greeting(persona, greeting.text, user, now=now, cast=cast, where=where)
+            for where in (Where.TAIL, Where.SHOWN)
+        )
+        if not text:
             return False
         new = NewReply(
             session=session,
@@ -144,7 +156,7 @@ class Greeter:
         stream = await self.adapters[session.channel.platform].open_reply(
             session.channel, handle=handle, speaker=speaker
         )
-        parts = await stream.finish(Outbound(text=text))
+        parts = await stream.finish(Outbound(text=shown))
         await self.db.run(
             replies.settle_reply, reply_id, Settled(text=text, tokens=self.count(text), parts=parts), self.now()
         )

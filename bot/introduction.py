@@ -15,6 +15,7 @@ from bot.commands.help import tell_address
 from bot.greeting import greeting_of, local_time
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
+from bot.personas.macros import Where
 from bot.store import introductions, replies
 from bot.store.conversations import mark_greeted, next_position
 from bot.store.database import Tx
@@ -33,6 +34,9 @@ class Introduction:
     conversation_id: int
     persona: Persona | None
     greeting: str
+    """As prompts hold it."""
+    shown: str
+    """As people read it."""
     reply_id: int | None
     """The greeting's row; `None` where nobody greets."""
 
@@ -58,7 +62,9 @@ class Introducer:
             return None
         persona = self.desk.library.get(persona_id)
         there = local_time(tx, self.desk.resolver, session.channel, now)
-        greeting = greeting_of(persona, user, now=there, in_group=True)
+        greeting, shown = (
+            greeting_of(persona, user, now=there, in_group=True, where=where) for where in (Where.TAIL, Where.SHOWN)
+        )
         reply_id = None
         if persona is not None and greeting and mark_greeted(tx, conversation_id):
             new = NewReply(
@@ -72,7 +78,12 @@ class Introducer:
             reply_id = replies.begin_reply(tx, new, now)
             introductions.put_greeting(tx, reply_id, greeting, self.count(greeting), now)
         return Introduction(
-            session=session, conversation_id=conversation_id, persona=persona, greeting=greeting, reply_id=reply_id
+            session=session,
+            conversation_id=conversation_id,
+            persona=persona,
+            greeting=greeting,
+            shown=shown,
+            reply_id=reply_id,
         )
 
     def post(
@@ -84,7 +95,7 @@ class Introducer:
     async def _post(
         self, introduction: Introduction, settings: SessionSettings, locale: str, handle: object | None
     ) -> None:
-        greeting = introduction.greeting if introduction.reply_id is not None else ""
+        greeting = introduction.shown if introduction.reply_id is not None else ""
         lines = await self._lines(introduction, settings, locale)
         channel = introduction.session.channel
         stream = await self.adapters[channel.platform].open_reply(channel, handle=handle)

@@ -14,7 +14,9 @@ from bot.store.sessions import SessionRow
 from bot.testing import NOW, FakeAdapter
 from tests.conftest import MakeApp
 from tests.lore import entry
-from tests.talking import DM
+from tests.talking import DM, open_chat
+from tests.test_commands_personas import bring, plain
+from tests.test_introduction import first_contact, spot
 from tests.test_lore import open_with
 
 
@@ -101,3 +103,20 @@ async def test_another_greeting_takes_the_place_of_the_said_one_until_somebody_s
     assert not await greeter.choose_greeting(session, conversation_id, 1)
     await chat.say("/reset")
     assert chat.adapter.texts[-1].startswith("First")
+
+
+async def test_what_a_card_comments_to_people_is_shown_to_them_and_no_prompt_holds_it(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    card = plain("Mira", first_mes="{{comment: (a storm is coming)}} Come in, {{user}}!{{// a note}}")
+    await chat.say(f"/persona use {await bring(chat, card)}")
+    assert chat.last_reply.text == "(a storm is coming) Come in, Alice!"
+    assert "(a storm is coming) Come in" in await chat.ask("/persona greeting")
+    await chat.say("hello")
+    assert chat.last_prompt[0] == ("assistant", "Come in, Alice!")
+
+
+async def test_a_group_is_introduced_to_with_the_comments_of_the_greeting(make_app: MakeApp, tmp_path: Path) -> None:
+    chat = await open_with(make_app, tmp_path, card={"first_mes": "{{comment: (a storm)}} Come in!"})
+    assert (await first_contact(chat)).startswith("(a storm) Come in!\n")
+    await chat.say("hello again", channel=spot())
+    assert chat.last_prompt[0] == ("assistant", "Come in!")

@@ -122,6 +122,11 @@ def test_chance_in_a_prefix_depends_on_the_text_alone() -> None:
     assert len(rolled) == 1
 
 
+def test_a_comment_is_for_people_alone() -> None:
+    text = "a{{comment: b }}c{{// d}}{{Comment:{{roll:6}}}}"
+    assert [expand(text, char="", user="", where=where) for where in Where] == ["ac", "ac", "abc", "ac"]
+
+
 def test_what_a_text_tells_of_time_is_known_beforehand() -> None:
     assert passing_macros("{{Time}} {{ date }} {{time}} {{user}} <user> {{isotime:x}} {time}") == ("time", "date")
     assert passing_macros("a {{// {{time}} }} b {{comment: {{date}}{{time}}}} {{weekday}}") == ("weekday",)
@@ -145,7 +150,7 @@ def test_fields_of_the_card_come_from_the_caller_and_are_not_read_again() -> Non
 
 def test_a_hidden_key_is_seen_by_a_scan_alone() -> None:
     text = "a {{hidden_key: dragon }}{{// wyrm}}{{comment:drake}}"
-    assert [expand(text, char="", user="", where=where) for where in Where] == ["a ", "a ", "a \ndragon\n"]
+    assert [expand(text, char="", user="", where=where) for where in Where] == ["a ", "a ", "a drake", "a \ndragon\n"]
 
 
 def test_what_macros_insert_has_a_limit_and_the_rest_stays_as_written() -> None:

@@ -34,7 +34,9 @@ class Where(StrEnum):
     PREFIX = "prefix"
     """A prompt's beginning. It must be the same from turn to turn, so what passes is named and not told there."""
     TAIL = "tail"
-    """What is written anew for each turn, and what people read."""
+    """What is written anew for each turn, or said and kept."""
+    SHOWN = "shown"
+    """What people read: as in the TAIL, and with what a card comments to them alone."""
     SCAN = "scan"
     """Looked through for the keys of a lorebook, and read by nobody."""
 
@@ -219,8 +221,9 @@ def _idle(moment: Moment, chinese: bool) -> str:
     return "刚刚" if chinese else "a moment"
 
 
-def _nothing(_values: MacroValues, _argument: str) -> str:
-    return ""
+def _comment(values: MacroValues, argument: str) -> str:
+    """A word to people that no prompt holds."""
+    return argument.strip() if values.where is Where.SHOWN else ""
 
 
 PASSING: Mapping[str, tuple[str, str]] = {
@@ -259,6 +262,6 @@ MACROS: Mapping[str, Macro] = {
     "newline": _plain(lambda _: "\n"),
     "noop": _plain(lambda _: ""),
     "hidden_key": _hidden_key,
-    "comment": _nothing,
-    "//": _nothing,
+    "comment": _comment,
+    "//": lambda _, __: "",
 }

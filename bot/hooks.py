@@ -226,10 +226,11 @@ class Host(Protocol):
     async def ask(
         self, session: SessionRow, messages: Sequence[ModelMessage], *, model: str | None = None, max_tokens: int = 1024
     ) -> str:
-        """What a model says to something, the default one unless another is named; the call is in the ledger.
+        """What a model says to something, the default one unless another is named; the call is in the ledger and counts
+        against the limits of its place.
 
         Raises:
-            ModelError: it could not be asked.
+            ModelError: it could not be asked, or a limit has no room for it (kind "quota").
         """
 
     async def moderate(

@@ -233,6 +233,18 @@ async def test_what_is_broken_off_counts_by_what_was_sent_and_written(make_app: 
     assert sent.input_tokens < (await spent(chat))["total", "2026-11-01", "tokens"] <= sent.input_tokens + 10
 
 
+@pytest.mark.parametrize("told", [None, Usage()])
+async def test_what_a_server_does_not_count_counts_by_what_was_sent_and_written(
+    make_app: MakeApp, told: Usage | None
+) -> None:
+    model = ScriptedModel([Reply(text="Four words, no more.", usage=told)])
+    chat = await open_limited(make_app, model, quota=quota(total={"tokens_per_day": 9_000}))
+    await ask(chat, 1)
+    sent = model.requests[0].bill
+    assert sent is not None
+    assert sent.input_tokens < (await spent(chat))["total", "2026-11-01", "tokens"] <= sent.input_tokens + 10
+
+
 async def test_a_call_that_failed_costs_nothing(make_app: MakeApp) -> None:
     model = ScriptedModel([Reply(text="", error=ModelUnreachable("m", "gone"))])
     chat = await open_limited(make_app, model, quota=quota(total={"tokens_per_day": 9_000}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -153,7 +153,8 @@ class App:
         await self.core.platforms[platform].ready()
         for row in waiting:  # the first of a burst answers all of it, and the turns of the others end (R2)
             if row.platform == platform:
-                self.dispatcher.request_turn(_request_for(row), burst_ms=0)
+                is_exempt = row.author_key in self.core.settings.quota.exempt_users  # their roles are not known
+                self.dispatcher.request_turn(replace(_request_for(row), is_exempt=is_exempt), burst_ms=0)
 
     async def run(self, stop: asyncio.Event, *, begin: Callable[[], Awaitable[None]] | None = None) -> int:
         """Start, run every adapter until `stop` is set or all of them have ended, close. Returns the exit code.

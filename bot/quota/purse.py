@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 
-from bot.llm.model import Bill, Completion, Handover, ModelError, ModelEvent, ModelRequest, TextDelta
+from bot.llm.model import Attempt, Bill, Completion, ModelError, ModelEvent, ModelRequest, TextDelta
 from bot.llm.tariffs import FREE, Tariff
 from bot.quota.limits import NANOS, Limit, Whose, told_until
 from bot.quota.rate import Admission
@@ -45,15 +45,12 @@ class Spending:
         """Count what an event tells."""
         if isinstance(event, TextDelta):
             self.said.append(event.text)
-            return
-        if isinstance(event, Handover):
-            return
-        if event.usage is not None:
-            self.tokens += event.usage.input_tokens + event.usage.output_tokens
-            self.cost += event.usage.cost or 0
-            self.currency = event.usage.currency or self.currency
-        if isinstance(event, Completion) and event.usage is not None:
-            self.is_open = False
+        elif isinstance(event, Attempt | Completion) and (usage := event.usage) is not None:
+            self.tokens += usage.input_tokens + usage.output_tokens
+            self.cost += usage.cost or 0
+            self.currency = usage.currency or self.currency
+            if isinstance(event, Completion) and usage.input_tokens:  # some servers count everything as 0
+                self.is_open = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -94,7 +94,7 @@ def test_lore_names_the_person_addressed_only_where_it_changes_with_every_turn()
     asker = Asker(key="fake:bob", name="Bob", locale="en")
     turn = turn_with({}, session=GROUP, asker=asker)
     told = [expand_lore("{{user}} at {{isodate}}{{hidden_key:sea}}", where, turn) for where in Where]
-    assert told == ["the people here at today's date", "Bob at 2026-11-01", "Bob at 2026-11-01\nsea\n"]
+    assert told == ["the people here at today's date", *["Bob at 2026-11-01"] * 2, "Bob at 2026-11-01\nsea\n"]
 
 
 async def test_fields_that_a_card_names_are_expanded_once() -> None:

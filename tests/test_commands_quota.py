@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from bot.llm.model import Usage
-from bot.testing import FakeAdapter, Reply, ScriptedModel
+from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel
 from tests.conftest import MakeApp
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
 
@@ -70,3 +71,21 @@ async def test_money_that_nobody_has_spent_yet_has_no_currency(make_app: MakeApp
     chat = await open_limited(make_app)
     (told,) = await chat.say("/quota", author=BOB)
     assert "- This month: 0.00 of 20.00 (0 %)" in told
+
+
+async def test_when_a_limit_begins_anew_is_told_by_the_reader_s_own_clock(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app)
+    await chat.say("/me zone Asia/Tokyo", author=BOB, channel=GROUP)
+    (told,) = await chat.say("/quota", author=BOB, channel=GROUP)
+    assert "anew from 2026-11-02 09:00 Asia/Tokyo" in told
+
+
+async def test_X10_nobody_has_a_limit_anew_by_being_forgotten(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app)
+    for _ in range(2):
+        await chat.say("hello", author=BOB, channel=GROUP)
+    code, later = chat.app.desk.eraser.code_for(BOB.key), NOW + timedelta(minutes=1)
+    await chat.say(f"/privacy forget-me {code}", author=BOB, channel=GROUP)
+    (told,) = await chat.say("/quota", author=BOB, channel=GROUP, sent_at=later)
+    assert "- Today: 2,000 of 10,000 tokens (20 %)" in told
+    assert "- This month: 2.00 USD of 20.00 USD (10 %)" in told

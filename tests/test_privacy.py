@@ -53,7 +53,7 @@ async def test_privacy_says_how_it_stands_and_what_the_words_mean(make_app: Make
     assert off.startswith("Privacy is **off** for you")
     (on,) = await chat.say("/privacy on")
     assert on.startswith("Privacy is **on** for you")
-    assert on.endswith("what I had kept before stays.")
+    assert on.endswith("what I had kept before stays until you say `/privacy forget-me`.")
     assert chat.last_reply.outbound is not None
     assert chat.last_reply.outbound.private
     (show,) = await chat.say("/privacy show")

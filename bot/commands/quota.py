@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk
@@ -11,6 +12,7 @@ from bot.commands.usage import money_words
 from bot.opening import model_in_force
 from bot.quota import Whose, told_until
 from bot.store.database import Tx
+from bot.store.people import zone_of
 
 if TYPE_CHECKING:
     from bot.quota.purse import Standing
@@ -24,7 +26,8 @@ async def show_quota(call: Call, desk: Desk) -> Outbound:
     if desk.policy.is_operator(author):
         shown.append(Whose.TOTAL)
     is_exempt = desk.quota.is_exempt(author)
-    pieces = [_told(whose, await desk.db.read(_standings, call, desk, whose), call, desk) for whose in shown]
+    zone = await desk.db.read(zone_of, author.key)
+    pieces = [_told(whose, await desk.db.read(_standings, call, desk, whose), zone, call, desk) for whose in shown]
     if is_exempt:
         pieces.insert(0, desk.text("quota-exempt", call.locale))
     told = "\n\n".join(filter(None, pieces))
@@ -38,8 +41,8 @@ def _standings(tx: Tx, call: Call, desk: Desk, whose: Whose) -> Sequence[Standin
     return desk.quota.purse.standings(tx, bill, whose)
 
 
-def _told(whose: Whose, standings: Sequence[Standing], call: Call, desk: Desk) -> str:
-    lines = [*_rates(whose, call, desk), *(_line(one, call, desk) for one in standings)]
+def _told(whose: Whose, standings: Sequence[Standing], zone: str | None, call: Call, desk: Desk) -> str:
+    lines = [*_rates(whose, call, desk), *(_line(one, zone, call, desk) for one in standings)]
     if not lines:
         return ""
     return "\n".join((desk.text(f"quota-of-{whose}", call.locale), *(f"- {line}" for line in lines)))
@@ -56,14 +59,15 @@ def _rates(whose: Whose, call: Call, desk: Desk) -> Sequence[str]:
     return [desk.text("quota-per-minute", call.locale, left=left, most=most)]
 
 
-def _line(one: Standing, call: Call, desk: Desk) -> str:
+def _line(one: Standing, zone: str | None, call: Call, desk: Desk) -> str:
+    """A limit; it begins anew by the operator's clock, which is told by the caller's own where that is known."""
     percent = one.spent * 100 // one.limit.most
     period = desk.text(f"quota-{one.limit.period}", call.locale)
     if one.limit.is_money:
         spent, most = money_words({one.unit: one.spent}), money_words({one.unit: one.limit.most})
     else:
         spent, most = f"{one.spent:,}", f"{one.limit.most:,} {one.unit}"
-    until = told_until(one.until)
+    until = told_until(one.until.astimezone(ZoneInfo(zone)) if zone else one.until)
     return desk.text("quota-line", call.locale, period=period, spent=spent, most=most, percent=percent, until=until)
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import bindparam, func, select
 from bot.store.database import Tx
 from bot.store.ledger import recall, remember
 from bot.store.ledger_tables import move_spender
-from bot.store.tables import messages, remembered
+from bot.store.tables import MessageKind, messages, remembered
 
 PEPPER, STONE, COUNT = "erasure-key", "erased ", "erasures"
 """Names of what is remembered: what hashes are made with, each of them behind `STONE`, and how many there were."""
@@ -27,8 +27,11 @@ _RECALL = select(remembered.c.value).where(remembered.c.name == bindparam("name"
 
 
 def set_tombstone(tx: Tx, key: str, now: datetime) -> None:
-    """Somebody is about to be forgotten. The platform's clock counts, which their messages were sent by."""
-    newest = tx.execute(select(func.max(messages.c.sent_at)).where(messages.c.author_key == key)).scalar()
+    """Somebody is about to be forgotten. The platform's clock counts, which their messages were sent by; buttons are
+    pressed by our own.
+    """
+    said = (messages.c.author_key == key, messages.c.kind == MessageKind.SAID.value)
+    newest = tx.execute(select(func.max(messages.c.sent_at)).where(*said)).scalar()
     until = max(newest or now - CLOCKS_DIFFER, now - CLOCKS_DIFFER)
     pepper = recall(tx, PEPPER) or secrets.token_hex(16)
     remember(tx, PEPPER, pepper)

@@ -13,7 +13,6 @@ import structlog
 from bot.dispatch import TurnRequest
 from bot.llm.model import ModelError
 from bot.opening import TurnOpener
-from bot.quota import OverBudget
 from bot.store import spelled_out
 from bot.store.database import Database
 from bot.store.images import ImageRow
@@ -66,8 +65,6 @@ class Senses:
         try:
             if seen := await self.vision.describe(turn, picture):
                 await self.db.run(spelled_out.tell_pictures, {picture.id: seen}, self.count)
-        except OverBudget:
-            raise  # whoever asked is to hear of it, and the answer would cost more
         except ModelError as error:
             log.warning("vision.failed", model=self.vision.name, problem=str(error))
 

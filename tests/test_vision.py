@@ -185,3 +185,11 @@ async def test_what_is_told_counts_into_the_length_of_its_message(db: Database) 
     await db.run(spelled_out.tell_pictures, {told[0]: "One."}, len)
     tokens = select(message_table.c.tokens).where(message_table.c.id == message_id)
     assert await db.read(lambda tx: tx.execute(tokens).scalar()) == len(await text_of(db, message_id))
+
+
+async def test_a_limit_that_a_look_would_break_is_told_and_nothing_is_asked(make_app: MakeApp) -> None:
+    scripted = Scripted()
+    chat = await open_seen(make_app, scripted, quota={"person": {"tokens_per_day": 100}})
+    (told,) = await chat.say("what is this?", attachments=(picture(),))
+    assert "100" in told
+    assert scripted.model.requests == []

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from bot.chat import Attachment, AttachmentKind, InboundKind
+from bot.chat import Attachment, AttachmentKind, InboundKind, Severity
+from bot.cli.servers import voice_finding
+from bot.llm.catalogue import Catalogue
+from bot.llm.client import OpenAIModel
+from bot.llm.configured import configured_providers
+from bot.llm.quirks import Quirks
+from bot.settings import Settings
 from bot.store.ledger_tables import model_calls
 from bot.store.tables import images, sent_parts
 from bot.testing import FakeAdapter, ScriptedModel
@@ -166,3 +172,16 @@ def test_of_a_long_answer_whole_sentences_are_spoken() -> None:
     assert len(spoken) <= MOST_CHARS
     assert spoken.endswith("three.")
     assert len(audible("长" * 5_000)) == MOST_CHARS
+
+
+async def test_the_doctor_tells_whether_a_voice_is_offered_where_the_server_says_so() -> None:
+    async with OpenAIEmulator(models=("ears",)) as server:
+        providers = {"lab": {"base_url": server.base_url}, "gone": {"base_url": "http://127.0.0.1:9/v1"}}
+        client = OpenAIModel(
+            configured_providers(Settings(_env_file=None, providers=providers), None), Quirks(), Catalogue()
+        )
+        found = [await voice_finding(client, name) for name in ("lab/ears", "lab/tongue", "gone/ears")]
+        server.models = []
+        found.append(await voice_finding(client, "lab/ears"))
+        await client.close()
+    assert [one and one.severity for one in found] == [Severity.OK, Severity.WARNING, None, Severity.OK]

@@ -26,8 +26,12 @@ async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncI
         if answered.severity is not Severity.FAULT:
             for finding in limit_findings(catalogue, name):
                 yield finding
-        for other in other_models(settings, ModelDirectory(tuple(providers), name, model.list_models)):
+        directory = ModelDirectory(tuple(providers), name, model.list_models)
+        for other in other_models(settings, directory):
             yield await model_finding(model, other)
+        for voice in filter(None, (settings.voice.transcription_model, settings.voice.speech_model)):
+            if finding_of_voice := await voice_finding(model, directory.effective(voice)):
+                yield finding_of_voice
         if settings.moderation.model:
             yield await moderation_finding(model, settings.moderation)
     finally:
@@ -74,6 +78,19 @@ async def moderation_finding(client: OpenAIModel, given: Moderation) -> Finding:
     except ModelError as error:
         return _model_fault(subject, error, given.model.partition("/")[0])
     return _ok(subject, "gives verdicts")
+
+
+async def voice_finding(client: OpenAIModel, name: str) -> Finding | None:
+    """Whether a model that hears or speaks is there, as far as its server tells; nothing where that is away."""
+    provider, _, bare = name.partition("/")
+    try:
+        models = await client.list_models(provider)
+    except ModelError:
+        return None  # told of the server
+    if models and bare not in models:
+        problem = "is not among those that its server offers"
+        return _warning(f"model {name}", problem, "Check VOICE__TRANSCRIPTION_MODEL and VOICE__SPEECH_MODEL")
+    return _ok(f"model {name}", "is offered" if models else "cannot be looked up; its server lists none")
 
 
 def limit_findings(catalogue: Catalogue, name: str) -> Iterator[Finding]:

@@ -53,15 +53,14 @@ def held(chat: Chat) -> Iterator[str]:
 
 
 async def code_of(chat: Chat, **more: Any) -> str:
-    (asked,) = await chat.say("/privacy forget-me", **more)
-    found = re.search(r"`/privacy forget-me (\w+)`", asked)
+    asked = await chat.say("/privacy forget-me", **more)
+    found = re.search(r"`/privacy forget-me (\w+)`", str(asked))
     assert found is not None, asked
     return found[1]
 
 
 async def forget(chat: Chat, **more: Any) -> str:
-    (answer,) = await chat.say(f"/privacy forget-me {await code_of(chat, **more)}", **more)
-    return answer
+    return "\n".join(await chat.say(f"/privacy forget-me {await code_of(chat, **more)}", **more))
 
 
 def answering(request: Any) -> Reply | str:

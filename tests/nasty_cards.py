@@ -175,6 +175,8 @@ greeting: Come in!
 example_dialogue: "<START>\\n{{user}}: hi\\n{{char}}: Mind the pendulum."
 """
 ODD_BOOK = {"entries": [{"keys": "clock", "content": None, "position": 9, "id": 1}, {"id": 1, "depth": ""}, "junk"]}
+NO_IDS = {"entries": [{"keys": ["a"], "content": "A", "position": "there"}, {"keys": ["b"], "secondary_keys": "c, d"}]}
+TWICE = {"entries": [{"keys": ["a"], "content": "A", "id": 7}, {"keys": ["b"], "content": "B", "id": "7"}]}
 
 TEXTS = (
     _json("P04", "null lorebook", v2(character_book=None), IN_JSON),
@@ -216,6 +218,9 @@ TEXTS = (
     _json("P11", "book that is a text", v2(character_book="none"), _read(Container.JSON, "character_book")),
     _json("P11", "odd entries are kept as they came", v2(character_book=ODD_BOOK),
           _read(Container.JSON, character_book=ODD_BOOK)),
+    _json("P11", "entries without ids, at places that are none", v2(character_book=NO_IDS),
+          _read(Container.JSON, character_book=NO_IDS)),
+    _json("P11", "an id given twice", v3(character_book=TWICE), _read(Container.JSON, character_book=TWICE)),
     _json("P22", "version 3.1", {**v3(foo={"a": 1}), "spec_version": "3.1"},
           _read(Container.JSON, "spec_version", "foo", unknown={"foo": {"a": 1}})),
     _json("P22", "no list of group greetings", {"spec": "chara_card_v3", "data": V1}, IN_JSON),

@@ -9,6 +9,7 @@ import pytest
 
 from bot.personas.card import CardError
 from bot.personas.formats import read_file
+from bot.personas.lorebook import read_book
 from tests.nasty_cards import CORPUS, Nasty, Reads, Refused
 
 
@@ -27,6 +28,8 @@ def judge(card: Nasty) -> None:
             assert found.card == wanted
             assert found.container == container
             assert tuple(warning.field for warning in found.warnings) == warned
+            ids = [str(entry.id) for entry in read_book(wanted.character_book)[0].entries]
+            assert len(set(ids)) == len(ids)
         case Refused(words=words):
             with pytest.raises(CardError) as caught:
                 read_file(data, fallback_name="file")

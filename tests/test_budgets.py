@@ -2,66 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import select
 
-from bot.chat import Author, ChannelRef, InboundKind, Visibility
-from bot.llm.model import ModelMessage, ModelRequest, ModelUnreachable, Role, ToolCall, Usage
+from bot.chat import ChannelRef, InboundKind, Visibility
+from bot.llm.model import ModelMessage, Role, Usage
 from bot.quota import OverBudget
-from bot.store.ledger_tables import budgets, reservations
 from bot.store.memory_tables import compactions
 from bot.store.sessions import session_by_id
-from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
+from bot.testing import Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import GIST, SMALL
-from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
-
-RESERVE = 100
-"""Tokens kept for an answer."""
-USED = Usage(input_tokens=900, output_tokens=100)
-LAB = {"base_url": "http://127.0.0.1:9/v1"}
-
-
-def quota(**limits: Any) -> dict[str, Any]:
-    """Settings with limits and none per minute."""
-    return {"messages_per_minute": 0, **limits}
-
-
-async def open_limited(make_app: MakeApp, model: ScriptedModel | None = None, **settings: Any) -> Chat:
-    """A chat whose every answer costs a thousand tokens, unless the model is another."""
-    model = model or ScriptedModel([Reply(text="ok", usage=USED)])
-    settings = {"persona": "none", "max_output_tokens": RESERVE, "tools": (), **settings}
-    return await open_chat(make_app, model=model, **settings)
-
-
-async def settle(chat: Chat) -> None:
-    """Wait until all calls are counted: writes go in order."""
-    await chat.settled()
-    while any(task.get_name() == "count a call" for task in asyncio.all_tasks()):
-        await asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == "count a call"])
-
-
-async def ask(chat: Chat, count: int, *, author: Author = ALICE, **more: Any) -> list[list[str]]:
-    """Ask so often, one after the other."""
-    told = []
-    for number in range(count):
-        told.append(await chat.say(f"question {number}", author=author, **more))
-        await settle(chat)
-    return told
-
-
-async def spent(chat: Chat) -> dict[tuple[str, str, str], int]:
-    """What is counted, by scope, period and unit."""
-    rows = await chat.app.core.db.read(lambda tx: tx.execute(select(budgets)).all())
-    return {(row.scope, row.period, row.unit): row.spent for row in rows}
-
+from tests.spending import USED, ask, open_limited, quota, settle, spent
+from tests.talking import ALICE, BOB, DM, GROUP
 
 UNTIL = {"day": "2026-11-02 00:00 UTC", "month": "2026-12-01 00:00 UTC"}
 
@@ -181,92 +136,6 @@ async def test_a_command_for_one_more_answer_is_refused_before_anything_is_taken
         assert told.startswith("What you may use until")
     assert len(chat.model.requests) == 1
     assert ("assistant", "ok") in chat.last_prompt or "ok" in (await chat.say("/history"))[0], "the answer stands"
-
-
-def honest(request: ModelRequest) -> Reply:
-    """Reads what it was sent, and writes as much as it may."""
-    assert request.bill is not None
-    read = Usage(input_tokens=request.bill.input_tokens, output_tokens=request.max_output_tokens)
-    return Reply(text="ok", usage=read)
-
-
-async def test_X10_limits_hold_with_fifty_people_writing_at_once(make_app: MakeApp) -> None:
-    most = 10_000
-    chat = await open_limited(make_app, ScriptedModel(honest), quota=quota(total={"tokens_per_day": most}))
-    people = [make_author(f"Person{number}") for number in range(50)]
-    rooms = [make_channel(f"room{number}", dm=True) for number in range(50)]
-    deliver = chat.app.pipeline.deliver
-    for _ in range(2):
-        inbounds = [make_inbound("hello", author=one, channel=room) for one, room in zip(people, rooms, strict=True)]
-        await asyncio.gather(*map(deliver, inbounds))
-    await settle(chat)
-    used = (await spent(chat))["total", "2026-11-01", "tokens"]
-    largest = max(request.bill.input_tokens + RESERVE for request in chat.model.requests if request.bill)
-    assert most - largest < used <= most, "as much as there is, and no token more"
-    told = Counter(reply.channel for reply in chat.adapter.replies if "all that I may spend" in reply.text)
-    assert set(told.values()) == {1}, "each place hears of it once"
-    assert (
-        await chat.app.core.db.read(lambda tx: tx.execute(select(func.count()).select_from(reservations)).scalar()) == 0
-    )
-
-
-async def test_each_round_of_tools_is_reserved_for_and_ends_where_the_limit_does(make_app: MakeApp) -> None:
-    call = ToolCall(id="1", name="roll_dice", arguments='{"dice": "d6"}')
-    model = ScriptedModel(lambda _request: Reply(text="", tool_calls=(call,), usage=USED))
-    chat = await open_limited(make_app, model, tools=None, quota=quota(person={"tokens_per_day": 3_000}))
-    (told,) = await chat.say("roll till you drop")
-    assert len(model.requests) == 3
-    assert told.startswith("What you may use until")
-
-
-async def test_what_is_broken_off_counts_by_what_was_sent_and_written(make_app: MakeApp) -> None:
-    model = ScriptedModel([Reply(text="It begins well and", hold=asyncio.Event())])
-    chat = await open_limited(
-        make_app, model, adapter=FakeAdapter(streams=True), quota=quota(total={"tokens_per_day": 9_000})
-    )
-    await chat.app.pipeline.deliver(make_inbound("tell me"))
-    await model.wait_for(1)
-    await chat.say("/stop")
-    await settle(chat)
-    sent = model.requests[0].bill
-    assert sent is not None
-    assert sent.input_tokens < (await spent(chat))["total", "2026-11-01", "tokens"] <= sent.input_tokens + 10
-
-
-@pytest.mark.parametrize("told", [None, Usage()])
-async def test_what_a_server_does_not_count_counts_by_what_was_sent_and_written(
-    make_app: MakeApp, told: Usage | None
-) -> None:
-    model = ScriptedModel([Reply(text="Four words, no more.", usage=told)])
-    chat = await open_limited(make_app, model, quota=quota(total={"tokens_per_day": 9_000}))
-    await ask(chat, 1)
-    sent = model.requests[0].bill
-    assert sent is not None
-    assert sent.input_tokens < (await spent(chat))["total", "2026-11-01", "tokens"] <= sent.input_tokens + 10
-
-
-async def test_a_call_that_failed_costs_nothing(make_app: MakeApp) -> None:
-    model = ScriptedModel([Reply(text="", error=ModelUnreachable("m", "gone"))])
-    chat = await open_limited(make_app, model, quota=quota(total={"tokens_per_day": 9_000}))
-    await ask(chat, 1)
-    assert await spent(chat) == {("total", "2026-11-01", "tokens"): 0}
-
-
-async def test_S16_what_a_crash_left_reserved_expires(make_app: MakeApp) -> None:
-    limits = quota(total={"tokens_per_day": 1_000})
-    chat = await open_limited(make_app, quota=limits)
-
-    def reserve(expires_at: datetime) -> Callable[[Any], None]:
-        held = {"place_key": "", "tokens": 900, "cost": 0, "expires_at": expires_at}
-        return lambda tx: tx.execute(reservations.insert().values(held))
-
-    await chat.app.core.db.run(reserve(NOW + timedelta(minutes=1)))
-    (refused,) = await ask(chat, 1)
-    assert "all that I may spend" in refused[0], "a call under way may still need it"
-    await chat.app.core.db.run(
-        lambda tx: tx.execute(reservations.update().values(expires_at=NOW - timedelta(seconds=1)))
-    )
-    assert await ask(chat, 1) == [["ok"]]
 
 
 @pytest.mark.parametrize("most", [1_000, 1_100])

@@ -116,18 +116,33 @@ class Purse:
         Raises:
             OverBudget: a limit has no room for it.
         """
-        bill = request.bill or Bill(place_key="")
-        asked = bill.input_tokens or await asyncio.to_thread(self._size, request)
-        ruling = await self._db.run(self._reserve, bill, request.model, asked, request.max_output_tokens)
-        if isinstance(ruling, Ruling):
-            raise OverBudget(request.model, ruling)
+        spending = await self._ask_for(request)
+        if isinstance(spending, Ruling):
+            raise OverBudget(request.model, spending)
         try:
-            yield ruling
+            yield spending
         except ModelError:
-            ruling.is_open = False
+            spending.is_open = bool(spending.said)
             raise
         finally:
-            self._tasks.spawn("count a call", self._db.run(self._settle, ruling))
+            self._tasks.spawn("count a call", self._db.run(self._settle, spending))
+
+    async def _ask_for(self, request: ModelRequest) -> Spending | Ruling:
+        """Reserve for a call. Whoever is cancelled meanwhile makes none, and must not leave it reserved."""
+        bill = request.bill or Bill(place_key="")
+        asked = bill.input_tokens or await asyncio.to_thread(self._size, request)
+        work = self._db.run(self._reserve, bill, request.model, asked, request.max_output_tokens)
+        reserving = self._tasks.spawn("reserve for a call", work, is_awaited=True)
+        try:
+            return await asyncio.shield(reserving)
+        except asyncio.CancelledError:
+            self._tasks.spawn("count a call", self._give_up(reserving))
+            raise
+
+    async def _give_up(self, reserving: asyncio.Task[Spending | Ruling]) -> None:
+        spending = await reserving
+        if isinstance(spending, Spending):
+            await self._db.run(budgets.release, spending.reservation)
 
     def standings(self, tx: Tx, bill: Bill, whose: Whose) -> list[Standing]:
         """How the limits of somebody stand."""

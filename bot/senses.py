@@ -5,17 +5,18 @@ aloud. Other models are asked once for each; where they fail, the note stands th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
 from bot.dispatch import TurnRequest
 from bot.llm.model import ModelError
 from bot.opening import TurnOpener
-from bot.store import spelled_out
-from bot.store.database import Database
+from bot.store.database import Database, Tx
 from bot.store.images import ImageRow
+from bot.store.spelled_out import find_unheard, find_unseen, tell_pictures, tell_recording
 from bot.turn import Turn
 from bot.vision import Vision
 from bot.voice import Transcriber
@@ -43,36 +44,42 @@ class Senses:
 
     async def told(self, turn: Turn, request: TurnRequest) -> Turn:
         """The turn with its burst in words. What was told stays in the history, so that it is told once."""
-        is_blind = not self.sees(turn.model)
         waiting = [row.id for row in turn.history if row.id in turn.burst and "[" in row.text]
-        unseen = await self._find(spelled_out.find_unseen, waiting) if is_blind and self.vision else []
-        unheard = await self._find(spelled_out.find_unheard, waiting) if self.transcriber else []
-        if unseen or unheard:
-            tasks = [*(self._look(turn, one) for one in unseen), *(self._listen(turn, one) for one in unheard)]
-            try:
-                async with asyncio.timeout(MOST_SECONDS):
-                    await asyncio.gather(*tasks)
-            except TimeoutError:
-                log.warning("turn.files_not_told", seconds=MOST_SECONDS)
+        is_blind, asking = False, list[Coroutine[Any, Any, None]]()
+        if self.vision is not None and not self.sees(turn.model):
+            is_blind = True
+            asking += [self._look(self.vision, turn, one) for one in await self._find(find_unseen, waiting)]
+        if self.transcriber is not None:
+            asking += [self._listen(self.transcriber, turn, one) for one in await self._find(find_unheard, waiting)]
+        if asking:
+            await self._ask(asking)
             turn = await self.opener.reopen(turn, request)
-        return replace(turn, images=()) if is_blind and self.vision else turn
+        return replace(turn, images=()) if is_blind else turn
 
-    async def _find(self, find: Callable[..., list[ImageRow]], messages: Sequence[int]) -> list[ImageRow]:
+    async def _find(
+        self, find: Callable[[Tx, Sequence[int]], list[ImageRow]], messages: Sequence[int]
+    ) -> list[ImageRow]:
         return (await self.db.read(find, messages))[-AT_ONCE:] if messages else []
 
-    async def _look(self, turn: Turn, picture: ImageRow) -> None:
-        assert self.vision is not None
+    async def _ask(self, asking: Sequence[Coroutine[Any, Any, None]]) -> None:
         try:
-            if seen := await self.vision.describe(turn, picture):
-                await self.db.run(spelled_out.tell_pictures, {picture.id: seen}, self.count)
-        except ModelError as error:
-            log.warning("vision.failed", model=self.vision.name, problem=str(error))
+            async with asyncio.timeout(MOST_SECONDS), asyncio.TaskGroup() as group:
+                for one in asking:
+                    group.create_task(one)
+        except TimeoutError:
+            log.warning("turn.files_not_told", seconds=MOST_SECONDS)
 
-    async def _listen(self, turn: Turn, recording: ImageRow) -> None:
-        assert self.transcriber is not None
+    async def _look(self, vision: Vision, turn: Turn, picture: ImageRow) -> None:
         try:
-            said = await self.transcriber.transcribe(turn, recording)
+            if seen := await vision.describe(turn, picture):
+                await self.db.run(tell_pictures, {picture.id: seen}, self.count)
         except ModelError as error:
-            log.warning("voice.not_transcribed", model=self.transcriber.name, problem=str(error))
+            log.warning("vision.failed", model=vision.name, problem=str(error))
+
+    async def _listen(self, transcriber: Transcriber, turn: Turn, recording: ImageRow) -> None:
+        try:
+            said = await transcriber.transcribe(turn, recording)
+        except ModelError as error:
+            log.warning("voice.not_transcribed", model=transcriber.name, problem=str(error))
             return
-        await self.db.run(spelled_out.tell_recording, recording, said, self.count)
+        await self.db.run(tell_recording, recording, said, self.count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
@@ -17,8 +18,8 @@ from bot.llm.configured import configured_providers
 from bot.llm.quirks import Quirks
 from bot.settings import Settings
 from bot.store.ledger_tables import model_calls
-from bot.store.tables import images, sent_parts
-from bot.testing import FakeAdapter, ScriptedModel
+from bot.store.tables import images, messages, sent_parts
+from bot.testing import FakeAdapter, ScriptedModel, make_inbound
 from bot.voice import MOST_CHARS, audible
 from tests.conftest import MakeApp
 from tests.emulators.openai import OpenAIEmulator, Refuse
@@ -185,3 +186,16 @@ async def test_the_doctor_tells_whether_a_voice_is_offered_where_the_server_says
         found.append(await voice_finding(client, "lab/ears"))
         await client.close()
     assert [one and one.severity for one in found] == [Severity.OK, Severity.WARNING, None, Severity.OK]
+
+
+async def test_what_is_deleted_while_it_is_written_down_stays_deleted(make_app: MakeApp) -> None:
+    async with speaking(make_app) as (chat, server):
+        heard, gate = asyncio.Event(), asyncio.Event()
+        server.audio.gates = (heard, gate)
+        await chat.app.pipeline.deliver(make_inbound("", attachments=(recording(),), message_id="7"))
+        await heard.wait()
+        await chat.app.pipeline.deliver(make_inbound("", message_id="7", kind=InboundKind.DELETE))
+        gate.set()
+        await chat.settled()
+        texts = await chat.app.core.db.read(lambda tx: tx.execute(select(messages.c.text)).scalars().all())
+    assert not any("umbrella" in text for text in texts)

@@ -30,8 +30,8 @@ async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncI
         for other in other_models(settings, directory):
             yield await model_finding(model, other)
         for voice in filter(None, (settings.voice.transcription_model, settings.voice.speech_model)):
-            if finding_of_voice := await voice_finding(model, directory.effective(voice)):
-                yield finding_of_voice
+            if told := await voice_finding(model, directory.effective(voice)):
+                yield told
         if settings.moderation.model:
             yield await moderation_finding(model, settings.moderation)
     finally:

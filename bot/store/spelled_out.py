@@ -45,12 +45,13 @@ def tell_pictures(tx: Tx, told: Mapping[int, str], count: Callable[[str], int]) 
 
 
 def tell_recording(tx: Tx, recording: ImageRow, words: str, count: Callable[[str], int]) -> None:
-    """Let what was said stand behind the note of a recording, which is needed no longer."""
+    """Let what was said stand behind the note of a recording, which is needed no longer; if it is still there."""
+    if not tx.execute(delete(images).where(images.c.id == recording.id)).rowcount:
+        return  # deleted meanwhile, and perhaps its message, too
     said, files = _text(tx, recording.message_id)
     note = f"[{recording.name}]"
     if words and note in files:
         _rewrite(tx, recording.message_id, said + files.replace(note, f"{note} {words}", 1), count)
-    tx.execute(delete(images).where(images.c.id == recording.id))
 
 
 def _rows(tx: Tx, message_ids: Sequence[int], kind: str) -> Iterator[tuple[int, ImageRow]]:

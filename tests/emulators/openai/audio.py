@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,8 @@ class Audio:
     """What is said in a recording; one that is not here is silence."""
     speech: Refuse | None = None
     """How speaking fails, if it does."""
+    gates: tuple[asyncio.Event, asyncio.Event] | None = None
+    """Set when a recording has come, and what its transcript waits for."""
     heard: list[Heard] = field(default_factory=list)
     spoken: list[dict[str, Any]] = field(default_factory=list)
 
@@ -55,6 +58,9 @@ class Audio:
         self.heard.append(Heard(fields, name, media_type, data))
         if name.rpartition(".")[2] not in ENDINGS:
             return _refusal(Refuse(status=400, body={"error": {"message": "Invalid file format."}}))
+        if self.gates is not None:
+            self.gates[0].set()
+            await self.gates[1].wait()
         said = self.transcripts.get(data, "")
         return _refusal(said) if isinstance(said, Refuse) else web.json_response({"text": said})
 

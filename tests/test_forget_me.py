@@ -7,6 +7,7 @@ import gc
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from bot.chat import Attachment, AttachmentKind, InboundKind, Quote
+from bot.chat import QUOTED, Attachment, AttachmentKind, InboundKind, Quote
 from bot.llm.model import ToolCall
 from bot.store.erasing import erase_person
 from bot.store.sessions import find_session
@@ -87,7 +88,8 @@ async def say_it_everywhere(chat: Chat) -> None:
         await talk(chat, 8, channel=channel)
         await chat.say(f"/compact {WORD}", channel=channel)
     quote = Quote(message_id="77", author_name="Alice", text=f"my dog is called {WORD}", author_key=ALICE.key)
-    await chat.say("what a name", author=BOB, channel=GROUP, reply_to=quote)
+    quoted = replace(FILE, quoted=True, note=QUOTED), replace(PICTURE, quoted=True, note=QUOTED)
+    await chat.say("what a name", author=BOB, channel=GROUP, reply_to=quote, attachments=quoted)
     await chat.say(f"/session set name {WORD}")
     group = await chat.app.core.db.read(find_session, GROUP)
     assert group is not None
@@ -167,7 +169,10 @@ async def test_what_a_persona_told_others_about_somebody_goes_and_what_only_look
     assert [text for role, text in chat.last_prompt if role == "assistant"] == ["Malice is bad."]
 
 
-async def test_nobody_takes_a_persona_s_words_along_by_a_name_that_is_a_word(make_app: MakeApp) -> None:
+async def test_nobody_takes_a_persona_s_words_along_by_a_name_that_is_a_word(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.store.traces.FEW", 1)
     chat = await open_chat(make_app, persona="none", model=ScriptedModel(["The answer is the first one."]))
     for _ in range(5):
         await chat.say("which?", author=BOB, channel=GROUP)

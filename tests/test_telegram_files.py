@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.telegram.files import QUOTED, opened, wanted
+from adapters.telegram.files import opened, wanted
 from adapters.telegram.options import FileLimits
-from bot.chat import Attachment, AttachmentKind
+from bot.chat import QUOTED, Attachment, AttachmentKind
 from bot.errors import UserError
 from tests.emulators.telegram import TelegramEmulator
 from tests.emulators.telegram.stage import PNG, QUICK, Stage, parsed

@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from adapters.telegram.files import QUOTED
 from adapters.telegram.options import FileLimits
-from bot.chat import Attachment, AttachmentKind, Inbound, Outbound, OutFile, PartState
+from bot.chat import QUOTED, Attachment, AttachmentKind, Inbound, Outbound, OutFile, PartState
 from tests.emulators.discord.harness import OPTIONS, staged
 from tests.emulators.telegram import TelegramEmulator
 from tests.emulators.telegram.stage import QUICK, Stage, channel

@@ -21,14 +21,12 @@ import structlog
 from adapters.discord.inbound import files_of, noted, replied_to
 from adapters.discord.options import DiscordOptions
 from adapters.incoming import image_type, inert, size_in_words
-from bot.chat import Attachment, AttachmentKind
+from bot.chat import QUOTED, Attachment, AttachmentKind
 from bot.errors import UserError
 
 log = structlog.get_logger(__name__)
 
 CHUNK_BYTES = 64 << 10
-QUOTED = "of the message replied to"
-"""The note of a file that came with the quoted message."""
 AT_ONCE = 0.0
 """A moment of the event loop's clock that has passed."""
 

@@ -18,7 +18,7 @@ from adapters.telegram.inbound import quoted_of
 from adapters.telegram.notes import Carrier, photo_sizes, seconds_of, unfetched
 from adapters.telegram.options import FileLimits
 from adapters.telegram.request import TelegramRequest
-from bot.chat import Attachment, AttachmentKind
+from bot.chat import QUOTED, Attachment, AttachmentKind
 from bot.errors import UserError
 
 log = structlog.get_logger(__name__)
@@ -36,9 +36,6 @@ MAX_DOWNLOAD = 20 << 20
 """Bytes of a file that a bot may get from Telegram's own servers (Bot API, getFile)."""
 TOO_BIG = "file is too big"
 """What they say of a larger one."""
-
-QUOTED = "of the message replied to"
-"""The note of a file that came with the quoted message, for the model."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

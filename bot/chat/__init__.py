@@ -17,6 +17,7 @@ from bot.chat.commands import (
 )
 from bot.chat.forms import AskForm, Form, FormField
 from bot.chat.messages import (
+    QUOTED,
     Attachment,
     AttachmentKind,
     Author,
@@ -45,6 +46,7 @@ from bot.chat.replies import (
 from bot.chat.words import SLASHES, Word, cut_words, leaves_quote_open, opens_quote
 
 __all__ = [
+    "QUOTED",
     "SLASHES",
     "Adapter",
     "AskForm",

@@ -83,6 +83,9 @@ class AttachmentKind(StrEnum):
     OTHER = "other"
 
 
+QUOTED = "of the message replied to"
+"""How the note of a file begins that came with the message that is replied to, for the model."""
+
 FetchFile = Callable[[int], Awaitable[bytes]]
 """`fetch(limit)`: a whole file. Raises `UserError` when it has more than `limit` bytes, or is not to be had."""
 

@@ -85,8 +85,9 @@ class Eraser:
     async def _erase_late(self, erased: Erased, under_way: set[asyncio.Task[Any]]) -> None:
         """Turns of others had read what is gone by now, and may tell of it."""
         await asyncio.wait(under_way)
-        if await self.db.run(_erase_late, erased):
-            self.recollections.let_go(erased.traces)
+        is_any = await self.db.run(_erase_late, erased)
+        self.recollections.let_go(erased.traces)
+        if is_any:
             await self.db.scrub()
 
     async def idle(self) -> None:

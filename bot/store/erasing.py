@@ -186,6 +186,8 @@ REGISTER: tuple[Entry, ...] = (
     Entry(memory_sources.c.message_id, "messages"),
     Entry(running_rounds.c.message_id, "messages"),
     Entry(running_rounds.c.conversation_id, "conversations"),
+    Entry(messages.c.id, "carrying", leaves={"text": func.substr(messages.c.text, 1, messages.c.words), "tokens": 0}),
+    Entry(images.c.message_id, "carrying", Kind.FILES),
     Entry(messages.c.id, "quoting", Kind.QUOTES, leaves={"quote": "", "reply_to": None}, shows=("quote",)),
     Entry(memory_sources.c.item_id, "items"),
     Entry(memory_items.c.id, "items", Kind.NOTES, shows=_NOTED),

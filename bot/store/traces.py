@@ -13,7 +13,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Select, and_, exists, func, not_, or_, select
 
-from bot.chat import Visibility
+from bot.chat import QUOTED, Visibility
 from bot.store.cast_tables import callings
 from bot.store.database import Tx
 from bot.store.gists import gists_telling
@@ -29,9 +29,9 @@ Ids = tuple[int, ...]
 
 SHORTEST_NAME = 2
 """Characters of a name that is looked for in what personas said; ours to choose."""
-COMMON = 0.25
-"""A name that is in so many of a persona's lines to others is taken for a word: nobody may take all those along by
-calling themselves "The". Ours to choose.
+COMMON, FEW = 0.25, 20
+"""A name that is in so large a part of what personas told others, and in more than a few lines, is taken for a word:
+nobody may take all those along by calling themselves "The". Ours to choose.
 """
 
 _BESIDE = r"[^\W\u2e80-\U0010ffff]"
@@ -53,6 +53,8 @@ class Traces:
     """
     quoting: Ids = ()
     """Messages of others that quote one of those."""
+    carrying: Ids = ()
+    """Those of them that have files of what they quote."""
     items: Ids = ()
     """Memory of them, by them, or made of nothing but their words; it goes."""
     shared: Ids = ()
@@ -107,8 +109,7 @@ def find_traces(tx: Tx, key: str) -> Traces:
     called, told = _names(tx, key), _told(tx, key, said, groups)
     names, naming = _naming(tx, groups, told, called)
     answers = _with_tools(tx, {*told, *naming})
-    quoting = _quoting(tx, groups, (*said, *answers), called)
-    answers = _with_tools(tx, {*answers, *_answers_to(tx, groups, quoting)})
+    quoting, answers = _quoting_all(tx, groups, said, answers, called)
     rest = select(messages.c.id).where(among(messages.c.session_id, private_ids), not_(among(messages.c.id, said)))
     answers = (*answers, *_ids(tx, rest))
     items, shared = _items(tx, key, own, (*said, *answers), names)
@@ -121,6 +122,7 @@ def find_traces(tx: Tx, key: str) -> Traces:
         said=said,
         answers=answers,
         quoting=quoting,
+        carrying=_carrying(tx, quoting),
         items=items,
         shared=shared,
         gists=(*gists_telling(tx, first), *_ids(tx, own_gists)),
@@ -178,7 +180,7 @@ def _naming(tx: Tx, groups: Ids, but: Ids, names: Collection[str]) -> tuple[froz
         for name, (plain, pattern) in patterns.items():
             if plain in lowered and pattern.search(line.text):  # the former is much faster, and mostly says no
                 found[name].append(line.id)
-    few = max(1.0, COMMON * count)
+    few = max(FEW, COMMON * count)
     rare = {name: ids for name, ids in found.items() if len(ids) <= few}
     return frozenset(rare), {message_id for ids in rare.values() for message_id in ids}
 
@@ -203,6 +205,21 @@ def _with_tools(tx: Tx, answers: Collection[int]) -> Ids:
     replies = {*answers, *_ids(tx, of_rounds)}
     rounds = select(messages.c.id).where(messages.c.author_key.is_(None), among(messages.c.answered_by, replies))
     return tuple(sorted({*replies, *_ids(tx, rounds)}))
+
+
+def _quoting_all(tx: Tx, groups: Ids, said: Ids, answers: Ids, names: Collection[str]) -> tuple[Ids, Ids]:
+    """What quotes them, with the answers to that, which may be quoted in turn."""
+    while True:
+        quoting = _quoting(tx, groups, (*said, *answers), names)
+        more = _with_tools(tx, {*answers, *_answers_to(tx, groups, quoting)})
+        if len(more) == len(answers):
+            return quoting, answers
+        answers = more
+
+
+def _carrying(tx: Tx, quoting: Ids) -> Ids:
+    files = func.substr(messages.c.text, messages.c.words + 1)
+    return _ids(tx, select(messages.c.id).where(among(messages.c.id, quoting), func.instr(files, QUOTED) > 0))
 
 
 def _quoting(tx: Tx, groups: Ids, gone: Ids, names: Collection[str]) -> Ids:

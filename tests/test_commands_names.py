@@ -212,7 +212,7 @@ def test_discord_shows_values_in_the_language_of_the_reader() -> None:
 
 
 async def test_values_read_in_the_callers_language_and_personas_by_their_names(make_app: MakeApp) -> None:
-    chat = await open_chat(make_app, persona="bryony")
+    chat = await open_chat(make_app, persona="bryony", moderation={"words": ("brr",), "input": True})
     await chat.ask("/session set activation always -t on -p dongpo --for place")
     shown = await chat.ask("/session", author=make_author("小明", locale="zh-CN"))
     for line in (
@@ -220,6 +220,7 @@ async def test_values_read_in_the_callers_language_and_personas_by_their_names(m
         "- `persona`: 东坡 (整个地方) › Bryony (默认)",
         "- `thinking`: 开 (整个地方) › 关 (默认)",
         "- `activation`: 总是 (整个地方) › 提及 (默认)",
+        "- 这里的人所说的话先经审核再交给模型：开。回答先经审核再显示：关。",
     ):
         assert line in shown.splitlines()
 

@@ -49,5 +49,5 @@ def moderation_lines(call: Call, desk: Desk) -> Iterator[str]:
     """A line where some of it is on."""
     given = call.settings.values.moderation
     if given.input or given.output:
-        is_on = {"input": written(given.input), "output": written(given.output)}
-        yield desk.text("status-moderation", call.locale, **is_on)
+        said, answered = (desk.names.of_choice(written(is_on), call.locale)[0] for is_on in (given.input, given.output))
+        yield desk.text("status-moderation", call.locale, input=said, output=answered)

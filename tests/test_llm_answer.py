@@ -74,6 +74,26 @@ async def test_usage_is_found_wherever_servers_put_it(where: str) -> None:
     assert completion.usage == Usage(input_tokens=3, cached_tokens=2, output_tokens=1)
 
 
+@pytest.mark.parametrize(
+    ("told", "cost"),
+    [(0.00095, 950_000), (0, 0), (1, 10**9), (-1, None), (10**30, None), ("0.1", None), (None, None)],
+)
+async def test_a_server_that_tells_what_it_charged_is_read(told: object, cost: int | None) -> None:
+    ending = (chunk({}, finish="stop"), usage_chunk(prompt_tokens=3, cost=told), DONE)
+    async with bench(Stream([*said("Hi"), *ending])) as it:
+        _, completion = await it.ask(asks())
+    assert completion.usage is not None
+    assert (completion.usage.cost, completion.usage.currency) == (cost, None if cost is None else "USD")
+
+
+@pytest.mark.parametrize(("told", "kept"), [(-5, 0), (10**30, 10**9), (7, 7)])
+async def test_counts_that_cannot_be_true_fit_into_the_ledger_all_the_same(told: int, kept: int) -> None:
+    async with bench(Stream([*said("Hi"), chunk({}, finish="stop"), usage_chunk(prompt_tokens=told), DONE])) as it:
+        _, completion = await it.ask(asks())
+    assert completion.usage is not None
+    assert completion.usage.input_tokens == kept
+
+
 async def test_a_server_that_counts_nothing_leaves_the_usage_open() -> None:
     async with bench(Say(text="Hi", usage=None)) as it:
         assert (await it.ask(asks()))[1].usage is None

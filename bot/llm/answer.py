@@ -16,6 +16,9 @@ Json = Mapping[str, Any]
 EXTRA_FIELD = "extra_content"
 """Where servers put beside a tool call what must come back with it, such as the signature of a thought."""
 
+MOST_TOKENS, MOST_DOLLARS = 10**9, 10**4
+"""Of one request; a server that tells more is wrong, and what it tells must fit into the ledger."""
+
 REASONING_FIELDS = ("reasoning_content", "reasoning")
 """Where servers put reasoning that they split off themselves."""
 
@@ -189,7 +192,10 @@ class Answer:
     def _count(self, usage: object) -> None:
         if isinstance(usage, Mapping):
             prompt, output = usage.get("prompt_tokens_details"), usage.get("completion_tokens_details")
+            cost = _cost(usage.get("cost"))
             self._usage = Usage(
+                cost=cost,
+                currency=None if cost is None else "USD",
                 input_tokens=_tokens(usage, "prompt_tokens"),
                 cached_tokens=_tokens(prompt, "cached_tokens") or _tokens(usage, "prompt_cache_hit_tokens"),
                 output_tokens=_tokens(usage, "completion_tokens"),
@@ -226,4 +232,13 @@ def _parts(content: object) -> list[tuple[str, str]]:
 
 def _tokens(counts: object, key: str) -> int:
     value = counts.get(key) if isinstance(counts, Mapping) else None
-    return value if isinstance(value, int) else 0
+    return min(max(0, value), MOST_TOKENS) if isinstance(value, int) else 0
+
+
+def _cost(told: object) -> int | None:
+    """Billionths of a dollar. OpenRouter tells with every answer what it has charged, in credits of a dollar each
+    (openrouter.ai/docs/use-cases/usage-accounting); others tell nothing.
+    """
+    if not isinstance(told, int | float) or not 0 <= told <= MOST_DOLLARS:
+        return None
+    return round(told * 1e9)

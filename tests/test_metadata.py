@@ -10,6 +10,7 @@ import pytest
 from bot.chat import ChannelRef
 from bot.store import metadata, sessions
 from bot.store.database import Database
+from bot.store.erasing import Kind, erase_person
 from bot.store.metadata import Kept
 from bot.testing import NOW, make_channel
 
@@ -28,6 +29,11 @@ async def put(db: Database, session_id: int, namespace: str, about: str | None =
 
 async def kept(db: Database, session_id: int) -> list[tuple[str, str, Any]]:
     return [(row.namespace, row.name, row.value) for row in await db.read(metadata.read_kept, session_id)]
+
+
+async def erased(db: Database, person_key: str) -> int:
+    """How many values went with a person."""
+    return (await db.run(erase_person, person_key, NOW)).counts.get(Kind.VALUES, 0)
 
 
 async def test_each_namespace_of_each_session_has_values_of_its_own(db: Database) -> None:
@@ -62,8 +68,8 @@ async def test_what_is_kept_of_a_person_is_erased_everywhere_under_their_newest_
     await put(db, there.id, "moods", about="fake:1", a="2")
     await put(db, there.id, "moods", about="fake:2", b="3")
     await db.run(metadata.move_about, "fake:1", "fake:9")
-    assert await db.run(metadata.erase_about, "fake:1") == 0
-    assert await db.run(metadata.erase_about, "fake:9") == 2
+    assert await erased(db, "fake:1") == 0
+    assert await erased(db, "fake:9") == 2
     assert await db.read(metadata.read_kept, there.id) == [Kept(namespace="moods", name="b", value=3, about="fake:2")]
 
 
@@ -76,4 +82,4 @@ async def test_T23_a_group_that_moves_takes_along_what_extensions_keep_of_it(db:
     await put(db, after.id, "scores", ann="4", bob="5")
     await db.run(sessions.migrate_place, old, new)
     assert await kept(db, before.id) == [("moods", "bob", 1), ("scores", "ann", 3), ("scores", "bob", 5)]
-    assert await db.run(metadata.erase_about, "telegram:-1001") == 1
+    assert await erased(db, "telegram:-1001") == 1

@@ -87,11 +87,6 @@ def erase_kept(tx: Tx, session_id: int) -> int:
     return tx.execute(delete(extension_metadata).where(_here.session_id == session_id)).rowcount
 
 
-def erase_about(tx: Tx, person_key: str) -> int:
-    """Remove what extensions keep of one person, everywhere, for good; how many values there were."""
-    return tx.execute(delete(extension_metadata).where(_here.about == person_key)).rowcount
-
-
 def move_kept(tx: Tx, old_session_id: int, new_session_id: int) -> None:
     """One session is merged into another (T23): what both have of one name stays as the other has it."""
     theirs = extension_metadata.alias()

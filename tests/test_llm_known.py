@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, get_args
@@ -18,6 +19,8 @@ from bot.llm.refusals import read_refusal
 from bot.llm.wire import chat_body
 from bot.settings import Settings
 from bot.settings.models import ServerKind
+from tests.conftest import MakeApp
+from tests.conversations import CONVERSATIONS, Stage
 from tests.emulators.openai import OpenAIEmulator, Refuse, Request, Say, Script, errors
 from tests.emulators.openai.harness import EVERYTHING, HELLO, SECRET, TOOL, asks, bench
 from tests.emulators.openai.profiles import PROFILES, Profile, behaving_like
@@ -162,9 +165,27 @@ async def test_azure_is_asked_at_its_deployments_with_the_date_of_its_api_and_th
 
 
 async def test_azure_says_so_where_there_is_no_such_deployment() -> None:
-    missing = errors.openai_error(
-        404, "The API deployment does not exist.", code="DeploymentNotFound"
-    )
+    missing = errors.openai_error(404, "The API deployment does not exist.", code="DeploymentNotFound")
     async with azure(missing) as (model, _):
         with pytest.raises(ModelRefused, match="not found"):
             [event async for event in model.stream(asks())]
+
+
+OF_A_KIND = {name: profile for profile in PROFILES if (name := re.sub("[^a-z]", "", profile.name)) in [*Kind]}
+
+
+def test_every_kind_has_a_profile() -> None:
+    assert OF_A_KIND.keys() == set(Kind)
+
+
+@pytest.mark.parametrize("kind", OF_A_KIND)
+@pytest.mark.parametrize("name", ["tools", "reasoning", "json result"])
+async def test_a_server_of_a_known_kind_holds_the_conversations_about_what_is_known(
+    kind: str, name: str, make_app: MakeApp
+) -> None:
+    profile, conversation = OF_A_KIND[kind], next(one for one in CONVERSATIONS if one.name == name)
+    async with bench(behaving_like(profile, conversation.model), kind=Kind(kind)) as it:
+        stage = Stage(profile=profile, bench=it, make_app=make_app)
+        await conversation.hold(stage)
+        taught = len(it.openai.requests)
+        assert await conversation.hold(stage) == len(it.openai.requests) - taught

@@ -17,7 +17,6 @@ from tests.talking import ALICE, Chat, open_chat
 RESERVE = 100
 """Tokens kept for an answer."""
 USED = Usage(input_tokens=900, output_tokens=100)
-LAB = {"base_url": "http://127.0.0.1:9/v1"}
 
 
 def quota(**limits: Any) -> dict[str, Any]:

@@ -132,6 +132,7 @@ async def test_who_asked_how_much_is_told_to_those_alone_who_manage_the_place(ma
     await chat.say("hello", channel=GROUP)
     (refused,) = await chat.say("/usage here -b person", author=BOB, channel=GROUP)
     assert "Bob" not in refused
+    assert "- Bob: 1 call" in (await chat.say("/usage me -b person", author=BOB, channel=GROUP))[0]
     (told,) = await chat.say("/usage here -b person", channel=GROUP)
     assert ("- Bob: 1 call" in told, "- Alice: 1 call" in told) == (True, True)
 

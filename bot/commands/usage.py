@@ -44,7 +44,7 @@ async def show_usage(call: Call, desk: Desk) -> Outbound:
     if total.unpriced:
         pieces.append(desk.text("usage-unpriced", call.locale, count=total.unpriced))
     heading = "\n\n".join(pieces)
-    if len(sums) == 1:
+    if len(sums) == 1 and BY.name not in call.options:
         return Outbound(text=heading)
     return paged(heading, lines, page, f"usage {wanted.whose} {wanted.period} -b {wanted.by}", call, desk)
 

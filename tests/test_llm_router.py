@@ -267,6 +267,17 @@ async def test_the_faults_of_real_servers_are_told_apart(reply: WireReply, is_of
         assert [health.name for health in router.health()] == ["one" if is_of_server else ONE]
 
 
+async def test_a_server_is_tried_less_often_where_another_one_can_stand_in() -> None:
+    async with AsyncExitStack() as stack:
+        one, two = [await stack.enter_async_context(OpenAIEmulator(Refuse(status=503))) for _ in range(2)]
+        providers = {name: Provider(name=name, base_url=it.base_url) for name, it in (("one", one), ("two", two))}
+        router = Router(OpenAIModel(providers, Quirks(), Catalogue(), sleep=no_wait), Catalogue().limits)
+        stack.push_async_callback(router.close)
+        with pytest.raises(ModelUnreachable):
+            [event async for event in router.stream(asks(model=ONE, fallbacks=(TWO,)))]
+        assert (len(one.requests), len(two.requests)) == (2, 3)
+
+
 async def no_wait(_seconds: float) -> None:
     return
 

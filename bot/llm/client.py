@@ -26,7 +26,7 @@ from bot.llm.wire import chat_body
 log = structlog.get_logger(__name__)
 
 MOST_RETRIES = 2
-"""Further attempts after faults that pass by themselves."""
+"""Further attempts after faults that pass by themselves; one where another model can stand in."""
 
 MOST_ADAPTATIONS = 6
 """Further attempts after refusals, one per quirk."""
@@ -216,7 +216,8 @@ class OpenAIModel(Endpoints):
             call.tried.append(quirk)
             return
         too_long = refusal.patience is not None and refusal.patience > LONGEST_RETRY_AFTER_SECONDS
-        if call.has_shown or not refusal.passes or refusal.overflow or too_long or call.retries == MOST_RETRIES:
+        most = 1 if call.request.fallbacks else MOST_RETRIES
+        if call.has_shown or not refusal.passes or refusal.overflow or too_long or call.retries == most:
             raise error_for(refusal, call.request.model, secret=call.provider.api_key.get_secret_value())
         backoff = BACKOFF_SECONDS * 2**call.retries * (0.5 + self._jitter())
         call.retries += 1

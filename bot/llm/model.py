@@ -95,7 +95,7 @@ class ModelRequest:
     bill: Bill | None = None
     """Whom it counts against; `None` = only the limits of the whole bot."""
     fallbacks: tuple[str, ...] = ()
-    """Which models answer instead, in this order, where the server of `model` does not (`bot.llm.router`)."""
+    """Which models can still answer instead, in this order, where the server of `model` does not (`bot.llm.router`)."""
 
 
 class Finish(StrEnum):

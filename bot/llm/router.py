@@ -74,13 +74,14 @@ class Router:
         meant says that the request is wrong.
         """
         order, told = self._order(request), request.model
-        for name in order:
+        for place, name in enumerate(order, start=1):
             if name != told:
                 yield Handover(model=name)
             told, has_shown, begun = name, False, self._clock()
             started = begun
             try:
-                async with aclosing(self._model.stream(self._fitted(request, name))) as events:
+                asked = replace(self._fitted(request, name), fallbacks=tuple(order[place:]))
+                async with aclosing(self._model.stream(asked)) as events:
                     async for event in events:
                         if isinstance(event, TextDelta | Completion):
                             has_shown = True

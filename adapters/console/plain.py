@@ -43,6 +43,10 @@ def sure_part(markdown: str) -> str:
     fence = _FENCE.search(markdown)
     whole = markdown[: fence.start()] if fence else markdown
     last = whole.rfind("\n\n") + 1
-    unsure = _MAY_CHANGE.search(whole, last)
-    sure = whole[:last] if fence else whole[: unsure.start()] if unsure else whole
+    if fence:
+        sure = whole[:last]
+    elif unsure := _MAY_CHANGE.search(whole, last):
+        sure = whole[: unsure.start()]
+    else:
+        sure = whole
     return sure if _WORD.search(sure) else ""

@@ -45,9 +45,9 @@ def local_model_for(settings: Settings, *, is_check: bool = False) -> Iterator[L
         return
     from bot.llm.local import REQUEST_HEADERS, REQUEST_PARAMETERS, LocalServer, available_memory
 
-    if not is_check:
-        _offer_local_servers(settings, words_for(settings))
     say = words_for(settings)
+    if not is_check:
+        _offer_local_servers(settings, say)
     chosen = _choose(settings, _miss if is_check else partial(_install, say), say)
     if not is_check:
         print(chosen.notice, flush=True)

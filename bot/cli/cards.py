@@ -12,7 +12,7 @@ import typer
 from bot.cli.inert import inert
 from bot.env import SettingsError, load_settings
 from bot.personas.card import CardError
-from bot.personas.files import FORMS, write_persona
+from bot.personas.files import FORMS, usual_form, write_persona
 from bot.personas.formats import MAX_FILE_BYTES, CardFile, read_file
 from bot.personas.imported import put_imported
 from bot.personas.library import Ambiguous, Persona, PersonaLibrary, Shelf
@@ -132,9 +132,7 @@ def _keep(tx: Tx, new: NewPersona, accepted: Proposals) -> str:
 
 def export_card(
     name: Annotated[str, typer.Argument(help="Id or name of a persona.")],
-    form: Annotated[
-        str, typer.Option("--format", "-f", help=f"{', '.join(FORMS)}; else png for one with a picture.")
-    ] = "",
+    form: Annotated[str, typer.Option("--format", "-f", help=f"{', '.join(FORMS)}; else what takes along most.")] = "",
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The file to write; else named after it.")
     ] = None,
@@ -145,22 +143,23 @@ def export_card(
         raise typer.BadParameter(f"A card is written as one of: {', '.join(FORMS)}.", param_hint="--format")
     persona = persona_named(name, known_personas().whole)
     original = _original(persona)
-    form = form or ("png" if original and original.picture else "json")
+    came_in, came_as = (original.container, original.data) if original else (None, None)
+    form = form or usual_form(came_in, has_picture=bool(original and original.picture))
     try:
-        own_name, data = write_persona(
-            persona.card, form, datetime.now(UTC), came_as=original.data if original else None
-        )
+        written = write_persona(persona.card, form, datetime.now(UTC), came_as=came_as)
     except CardError as error:
         raise typer.BadParameter(inert(f"{error.problem} {error.remedy}")) from error
-    path = output or Path(own_name)
+    path = output or Path(written.name)
     try:
         with path.open("wb" if force else "xb") as file:
-            file.write(data)
+            file.write(written.data)
     except FileExistsError:
         raise typer.BadParameter(inert(f"{path} is there already; --force writes over it.")) from None
     except OSError as error:
         raise typer.BadParameter(inert(f"{path} cannot be written: {error.strerror}.")) from error
     say(f"{persona.name} is written to {path}.")
+    if written.left_out:
+        say(f"{written.left_out:,} files that came with it are not in it; --format charx takes them along.")
 
 
 def remove_card(

@@ -10,7 +10,7 @@ from bot.commands.persona import suggest_personas
 from bot.commands.persona_rights import PERSONA_FLAG, demand_rights, meant_persona
 from bot.errors import UserError
 from bot.personas.card import CardError
-from bot.personas.files import FORMS, write_persona
+from bot.personas.files import FORMS, usual_form, write_persona
 from bot.store import personas
 
 
@@ -22,16 +22,17 @@ async def export_card(call: Call, desk: Desk) -> Outbound:
     if persona.is_imported:
         await demand_rights(persona.place_key, call, desk)
     original = await desk.db.read(personas.read_original, persona.id)
-    form = call.options.get("format") or ("png" if original and original.picture else "json")
-    came_as = original.data if original else None
+    came_in, came_as = (original.container, original.data) if original else (None, None)
+    form = call.options.get("format") or usual_form(came_in, has_picture=bool(original and original.picture))
     try:
-        name, data = await asyncio.to_thread(write_persona, persona.card, form, call.now, came_as=came_as)
+        written = await asyncio.to_thread(write_persona, persona.card, form, call.now, came_as=came_as)
     except CardError as error:
         raise UserError("persona-export-failed", problem=error.problem.told(desk.words(call))) from error
-    told = desk.text("persona-exported", call.locale, persona=persona.name)
-    return Outbound(
-        text=told, file=OutFile(name=name, text=desk.text("persona-export-no-file", call.locale), data=data)
-    )
+    told = [desk.text("persona-exported", call.locale, persona=persona.name)]
+    if written.left_out:
+        told.append(desk.text("persona-export-left", call.locale, count=written.left_out))
+    instead = desk.text("persona-export-no-file", call.locale)
+    return Outbound(text="\n".join(told), file=OutFile(name=written.name, text=instead, data=written.data))
 
 
 FORM = OptionSpec(name="format", kind=OptionKind.CHOICE, choices=FORMS)

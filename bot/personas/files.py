@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 
 from bot.personas.card import CardError, PersonaCard
 from bot.personas.export import file_name, stamped
-from bot.personas.formats import Asset, read_file, write_charx, write_json, write_png
+from bot.personas.formats import Asset, Container, read_file, write_charx, write_json, write_png
 
 FORMS = ("json", "png", "charx")
 
 
-def write_persona(card: PersonaCard, form: str, now: datetime, *, came_as: bytes | None) -> tuple[str, bytes]:
-    """Its name and its bytes, in one of FORMS; `came_as` is the file it was imported from. What was accepted then is no
-    part of it.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Written:
+    """A file by its name and its bytes."""
+
+    name: str
+    data: bytes
+    left_out: int
+    """How many files that came with the card have no place in it."""
+
+
+def usual_form(came_in: str | None, *, has_picture: bool) -> str:
+    """The one of FORMS that takes along most of what a card came with."""
+    if came_in == Container.CHARX:
+        return "charx"
+    return "png" if has_picture else "json"
+
+
+def write_persona(card: PersonaCard, form: str, now: datetime, *, came_as: bytes | None) -> Written:
+    """The persona in one of FORMS; `came_as` is the file it was imported from. What was accepted then is no part of it.
 
     Raises:
         CardError: the picture cannot carry a card.
@@ -27,7 +44,7 @@ def write_persona(card: PersonaCard, form: str, now: datetime, *, came_as: bytes
             data = write_charx(leaving, picture, assets)
         case _:
             data = write_json(leaving)
-    return file_name(card, form), data
+    return Written(name=file_name(card, form), data=data, left_out=0 if form == "charx" else len(assets))
 
 
 def _came_along(data: bytes | None) -> tuple[bytes | None, tuple[Asset, ...]]:

@@ -84,6 +84,9 @@ async def test_a_form_is_opened_filled_in_and_taken_back(lab: DiscordLab, spot: 
     assert "- Tags: calm, wise" in lab.told(told)
     undone = await spot.click(lab.alice, shown(answer).message, "Take it back")
     assert "version 4" in lab.told(undone)
+    silent = lab.spot("where-nobody-has-spoken")
+    opener = await lab.alice.slash(silent.channel, "persona edit", persona=persona_id)
+    assert (await opened(silent, opener))[0] == "name"
 
 
 async def test_who_may_not_edit_gets_no_form_but_is_told_why(lab: DiscordLab, spot: Spot) -> None:

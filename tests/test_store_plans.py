@@ -21,6 +21,7 @@ from bot.store import (
     privacy,
     replies,
     sessions,
+    usage,
     waiting,
     window,
 )
@@ -112,6 +113,14 @@ def wait(tx: Tx, story: Story) -> object:
     return waiting.open_end(tx, story.session.id, NOW)
 
 
+def usage_of_all(tx: Tx, _story: Story) -> object:
+    return usage.sums_of(tx, usage.Reach(since=NOW), "model")
+
+
+def usage_of_one(tx: Tx, _story: Story) -> object:
+    return usage.sums_of(tx, usage.Reach(since=NOW, author_key="fake:bob"), "model")
+
+
 def settings(tx: Tx, _story: Story) -> object:
     return sessions.load_overrides(tx, make_channel(thread="t"))
 
@@ -200,3 +209,9 @@ async def test_after_a_reset_the_old_story_costs_nothing(db: Database, work: Wor
 
     short, long = await db.run(act)
     assert long < short + A_WALK
+
+
+@pytest.mark.parametrize(("work", "index"), [(usage_of_one, "ix_model_call_author"), (usage_of_all, "ix_model_call_at")])
+async def test_what_is_added_up_is_found_in_the_ledger_by_an_index(db: Database, work: Work, index: str) -> None:
+    plan = await db.run(lambda tx: plan_of(tx, Story(tx), work))
+    assert any(f"SEARCH model_call USING INDEX {index} " in line for line in plan)

@@ -11,6 +11,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 
+import structlog
+
 from bot.llm.model import Attempt, Bill, Completion, ModelError, ModelEvent, ModelRequest, TextDelta
 from bot.llm.tariffs import FREE, Tariff
 from bot.quota.limits import NANOS, Limit, Whose, told_until
@@ -20,6 +22,8 @@ from bot.store import budgets
 from bot.store.budgets import TOKENS, Counter, Reservation
 from bot.store.database import Database, Tx
 from bot.tasks import Tasks
+
+log = structlog.get_logger(__name__)
 
 RESERVED_FOR = timedelta(minutes=30)
 """How long a reservation outlives a process that died in a call; longer than any call may take."""
@@ -219,6 +223,8 @@ class Purse:
         others.
         """
         is_news = bill.is_awaited and budgets.tell_once(tx, _listener(limit, bill), limit.name, counter.period, "hard")
+        if is_news and limit.whose is Whose.TOTAL:
+            log.warning("quota.total_reached", limit=limit.name, period=counter.period, most=limit.most, model=model)
         notice = f"quota-hard-{limit.whose}" if counter.unit else "quota-unpriced"
         admission = Admission.NOTICE if is_news else Admission.SILENT
         return Ruling(admission, notice, self._facts(limit, counter, model))

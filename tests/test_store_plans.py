@@ -211,7 +211,9 @@ async def test_after_a_reset_the_old_story_costs_nothing(db: Database, work: Wor
     assert long < short + A_WALK
 
 
-@pytest.mark.parametrize(("work", "index"), [(usage_of_one, "ix_model_call_author"), (usage_of_all, "ix_model_call_at")])
+@pytest.mark.parametrize(
+    ("work", "index"), [(usage_of_one, "ix_model_call_author"), (usage_of_all, "ix_model_call_at")]
+)
 async def test_what_is_added_up_is_found_in_the_ledger_by_an_index(db: Database, work: Work, index: str) -> None:
     plan = await db.run(lambda tx: plan_of(tx, Story(tx), work))
     assert any(f"SEARCH model_call USING INDEX {index} " in line for line in plan)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from bot.env.faults import sentences
 from bot.env.file import Unreadable, line_problems
 from bot.env.problems import CHECKS, Check
@@ -52,8 +54,18 @@ def _told_sources(env_file: Path | None) -> str:
 
 def without_effect(settings: Settings) -> list[str]:
     """One sentence for each setting that was changed although nothing heeds it without another one."""
-    idle = [] if settings.telegram.webhook.url else settings.telegram.webhook.model_fields_set - {"url"}
-    return [f"TELEGRAM__WEBHOOK__{name.upper()} has no effect without TELEGRAM__WEBHOOK__URL" for name in sorted(idle)]
+    hook, voice = settings.telegram.webhook, settings.voice
+    speech = [*_changed("VOICE", voice, "speaker", "form"), *(["SPOKEN_ANSWERS"] if settings.spoken_answers else ())]
+    heeded = (
+        ("TELEGRAM__WEBHOOK__URL", hook.url, _changed("TELEGRAM__WEBHOOK", hook, *type(hook).model_fields)),
+        ("VOICE__SPEECH_MODEL", voice.speech_model, speech),
+        ("VOICE__TRANSCRIPTION_MODEL", voice.transcription_model, _changed("VOICE", voice, "max_seconds", "max_bytes")),
+    )
+    return [f"{name} has no effect without {by}" for by, value, names in heeded if not value for name in sorted(names)]
+
+
+def _changed(group: str, values: BaseModel, *names: str) -> list[str]:
+    return [f"{group}__{name}".upper() for name in names if name in values.model_fields_set and name != "url"]
 
 
 def secrets_of(settings: Settings) -> list[str]:

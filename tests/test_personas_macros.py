@@ -122,6 +122,30 @@ def test_chance_in_a_prefix_depends_on_the_text_alone() -> None:
     assert len(rolled) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{{random:{{char}}, {{user}}}}!", {"Luna!", "Sam!"}),
+        ("{{pick::{{char}} smiles::{{user}} waves}}", {"Luna smiles", "Sam waves"}),
+        (r"{{Random: a\, {{user}},{{random:x,y}}}}", {"a, Sam", "x", "y"}),
+        ("{{random:{{unknown}},{{unknown}}}}", {"{{unknown}}"}),
+        ("{{random:{{char}}", {"{{random:Luna"}),
+    ],
+)
+def test_what_is_chosen_may_hold_macros_of_its_author(text: str, told: set[str]) -> None:
+    seen = {expand(text, char="Luna", user="Sam", rng=random.Random(seed)) for seed in range(40)}
+    assert seen == told or (seen < told and "pick" in text)
+
+
+def test_P20_a_name_that_is_inserted_into_a_choice_parts_no_options_and_is_no_macro() -> None:
+    hostile = "a,b::{{char}}}}{{random:x,y}}"
+    assert expand("{{random:{{user}},{{user}}}}", char="Luna", user=hostile, rng=random.Random(1)) == hostile
+
+
+def test_the_time_within_a_choice_is_told_too() -> None:
+    assert passing_macros("{{random:{{time}},{{date}} or so}}") == ("time", "date")
+
+
 def test_a_comment_is_for_people_alone() -> None:
     text = "a{{comment: b }}c{{// d}}{{Comment:{{roll:6}}}}"
     assert [expand(text, char="", user="", where=where) for where in Where] == ["ac", "ac", "abc", "ac"]
@@ -189,6 +213,10 @@ def test_expanding_never_raises_and_touches_no_text_without_brackets(text: str, 
         "{{//" * 50_000,
         "{{//" + "{{a}}" * 40_000,
         "{{// {{a}}" * 20_000,
+        "{{random:{{a}}" * 20_000,
+        "{{random:" + "{{a}}" * 50_000,
+        "{{random:" + "a," * 100_000 + "{{b}}}}",
+        "{{random:" + "a::{{b}}" * 30_000 + "}}",
         "{{comment" + " " * 200_000,
     ],
 )

@@ -6,21 +6,24 @@ Knows no clock and no session; what a macro needs is handed in.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from random import Random
 
 # Braces may not nest, which keeps the search linear: every body ends at the next brace, whichever it is. So do line
-# ends before {{trim}}: only their first one starts a search. A remark alone may have macros in it, as it goes whole;
-# where it has no end, its search stops before the next one.
+# ends before {{trim}}: only their first one starts a search. Only a remark, as it goes whole, and what is chosen from
+# may have macros in them, by one level; where such a one has no end, its search stops before the next one.
 _MACRO = re.compile(
     r"(?:(?<!\n)\n*+)?(?P<trim>\{\{\s*+trim\s*+\}\})\n*|\{\{([^{}]*)\}\}|<(char|bot|user)>"
-    r"|(?P<remark>\{\{\s*+(?://|comment\s*+:)(?:[^{}]|\{\{[^{}]*+\}\})*+\}\})",
+    r"|(?P<remark>\{\{\s*+(?://|comment\s*+:)(?:[^{}]|\{\{[^{}]*+\}\})*+\}\})"
+    r"|\{\{(?P<choice>\s*+(?:random|pick)\s*+:(?:[^{}]|\{\{[^{}]*+\}\})*+)\}\}",
     re.IGNORECASE,
 )
-_COMMA = re.compile(r"(?<!\\),")
+_COMMA = re.compile(r"\{\{[^{}]*+\}\}|(?<!\\)(,)")
+_COLONS = re.compile(r"\{\{[^{}]*+\}\}|(::)")
+"""What parts options, and macros in one, within which nothing does."""
 _DIE = re.compile(r"d?([1-9][0-9]{0,8})", re.IGNORECASE)
 
 MAX_INSERTED_CHARS = 200_000
@@ -113,6 +116,8 @@ def expand(
 
     def replace(match: re.Match[str]) -> str:
         nonlocal room
+        if match["choice"]:  # its macros are the author's words like all else: those of the chosen option are expanded
+            return _MACRO.sub(replace, _expand_body(match["choice"], values) or "")
         result = _expand_one(match, values)
         if result is None or len(result) > room:
             return match[0]
@@ -126,8 +131,14 @@ def passing_macros(text: str) -> tuple[str, ...]:
     """The macros of a text that a PREFIX only names, in lower case, each once: a prompt can tell them in its tail.
     What a remark holds is none.
     """
-    names = ((found[2] or "").strip().lower() for found in _MACRO.finditer(text))
-    return tuple(dict.fromkeys(name for name in names if name in PASSING))
+    return tuple(dict.fromkeys(name for name in map(str.lower, _bodies(text)) if name in PASSING))
+
+
+def _bodies(text: str) -> Iterator[str]:
+    """What stands in the macros of a text, and in those that they choose from."""
+    for found in _MACRO.finditer(text):
+        yield (found[2] or "").strip()
+        yield from _bodies(found["choice"] or "")
 
 
 def name_of_passing(macro: str, *, language: str = "en") -> str:
@@ -138,7 +149,11 @@ def name_of_passing(macro: str, *, language: str = "en") -> str:
 def _expand_one(match: re.Match[str], values: MacroValues) -> str | None:
     if match["trim"] or match["remark"]:
         return ""
-    name, argument = _split_body(match[2] or match[3] or "")
+    return _expand_body(match[2] or match[3] or "", values)
+
+
+def _expand_body(body: str, values: MacroValues) -> str | None:
+    name, argument = _split_body(body)
     macro = MACROS.get(name.lower())
     return macro(values, argument) if macro else None
 
@@ -177,9 +192,14 @@ def _passing(name: str, tell: Callable[[Moment, bool], str]) -> Macro:
 def _options(argument: str) -> list[str]:
     """What may be chosen of `a,b` (a comma inside an option is written `\\,`) or of `:a::b`."""
     listed = argument.removeprefix(":")
-    if "::" in listed:
-        return listed.split("::")
-    return [option.replace(r"\,", ",") for option in _COMMA.split(listed)]
+    by_colons = _parted(listed, _COLONS)
+    return by_colons if len(by_colons) > 1 else [option.replace(r"\,", ",") for option in _parted(listed, _COMMA)]
+
+
+def _parted(text: str, mark: re.Pattern[str]) -> list[str]:
+    cuts = [found.span() for found in mark.finditer(text) if found[1]]
+    starts, ends = (0, *(end for _, end in cuts)), (*(start for start, _ in cuts), len(text))
+    return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
 
 def _random(values: MacroValues, argument: str) -> str | None:

@@ -163,7 +163,7 @@ class Pipeline:
             await self.desk.imported.refresh()
             if not await self.desk.may_run(spec, call):
                 raise UserError("command-needs-rights")
-            answer = await line.command.run(await as_meant(call, self.desk), self.desk)
+            answer = await line.command.run(await as_meant(call, spec, self.desk), self.desk)
         except UserError as error:
             await self._tell(inbound, self._text(heard, inbound, error.message_id, **error.facts))
             return

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from bot.testing import ScriptedModel
-from tests.conftest import MakeApp
+from tests.conftest import Extend, MakeApp
 from tests.lore import entry
 from tests.talking import GROUP, Chat, open_chat
 from tests.test_cast import by_name
 from tests.test_commands_personas import answered, bring, plain
 
 
-async def open_cast(make_app: MakeApp, **settings: object) -> Chat:
-    given = {"cast": ("thrupp: moss",), "access": {"admins": ["fake:alice"]}, **settings}
+async def open_cast(make_app: MakeApp, **settings: Any) -> Chat:
+    given: dict[str, Any] = {"cast": ("thrupp: moss",), "access": {"admins": ["fake:alice"]}, **settings}
     return await open_chat(make_app, model=ScriptedModel(by_name), **given)
 
 
@@ -99,3 +101,24 @@ async def test_where_all_share_one_memory_it_is_that_of_all(make_app: MakeApp, l
     told = await tell(chat, line)
     assert "That is" not in told
     assert "tea" in await tell(chat, "/memory -o thrupp")
+
+
+PRAISER = """
+from bot.chat import CommandSpec, OptionSpec, Outbound
+from bot.commands.command import Command
+
+async def praise(call, desk):
+    return Outbound(text=f"{call.persona_id} in praise of {call.options['of']}")
+
+async def suggest(desk, query):
+    return ["the sea"]
+
+OF = OptionSpec(name="of", completes=True)
+COMMANDS = (Command(spec=CommandSpec(path=("praise",), options=(OF,)), run=praise, suggest=suggest),)
+"""
+
+
+async def test_a_command_of_others_may_mean_something_else_by_that_word(make_app: MakeApp, extend: Extend) -> None:
+    chat = await open_cast(make_app, extensions=[extend("praiser", PRAISER)])
+    assert await tell(chat, "/praise thrupp") == "bryony in praise of thrupp"
+    assert await chat.offers("praise", "of", "", channel=GROUP) == ["the sea"]

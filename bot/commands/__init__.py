@@ -45,7 +45,10 @@ def make_complete(desk: Desk, commands: Sequence[Command]) -> Complete:
 
     async def complete(query: ValueQuery) -> Sequence[str]:
         command = by_path.get(query.path)
-        suggest = suggest_members if query.option == OF.name else command.suggest if command else None
+        if command is None:
+            return ()
+        is_of = query.option == OF.name and OF in command.spec.options
+        suggest = suggest_members if is_of else command.suggest
         if suggest is None or not desk.policy.admits(query.author, query.channel):
             return ()
         await desk.imported.refresh()

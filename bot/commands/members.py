@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.cast import Cast, Member, read_cast
-from bot.chat import ChannelRef, OptionSpec, ValueQuery
+from bot.chat import ChannelRef, CommandSpec, OptionSpec, ValueQuery
 from bot.commands.command import Call, Desk
 from bot.commands.keys import name_to_type
 from bot.errors import UserError
@@ -45,13 +45,13 @@ def demand_room(added: Member, others: Sequence[Member]) -> None:
             raise UserError("cast-word-taken", word=word, persona=owner.persona.name)
 
 
-async def as_meant(call: Call, desk: Desk) -> Call:
-    """The call as if the persona that OF names spoke here alone.
+async def as_meant(call: Call, spec: CommandSpec, desk: Desk) -> Call:
+    """The call as if the persona that OF names spoke here alone, for commands that have that option.
 
     Raises:
         UserError: none of that name speaks here.
     """
-    typed = call.options.get(OF.name)
+    typed = call.options.get(OF.name) if OF in spec.options else None
     if typed is None:
         return call
     cast = cast_at(call.inbound.channel, call.settings, desk)

@@ -26,6 +26,7 @@ def build_pipeline(core: Core, desk: Desk, rng: random.Random) -> Pipeline:
     introducer = Introducer(
         desk=desk, adapters=core.platforms, tasks=core.tasks, count=core.counter.count, now=core.now
     )
+
     def is_told(model: str) -> bool:  # what is in a picture, by whatever model
         return bool(core.settings.vision_model) or desk.sees(model)
 

@@ -7,15 +7,16 @@ from pathlib import Path
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from adapters.console.files import attached
 from bot.chat import SLASHES
+from bot.cli import app
 from bot.cli.lore import import_lore
 from bot.errors import UserError
 from tests.conftest import MakeApp
 from tests.lore import entry
 from tests.talking import DM, open_chat
-from tests.test_cli import familiar
 
 
 @pytest.fixture
@@ -27,15 +28,16 @@ def book(tmp_path: Path) -> Path:
 
 
 async def test_a_book_is_imported_beside_a_running_bot_and_exported_again(
-    make_app: MakeApp, tmp_path: Path, book: Path
+    make_app: MakeApp, database_url: str, book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chat = await open_chat(make_app)
-    use = "export DATABASE_URL=sqlite:///familiar.db; familiar lore"
-    done = familiar(tmp_path, f"{use} import hill.json --place {DM.place_key}; {use} export --place {DM.place_key}")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Odd: “/(/” can be no key" in done.stdout
-    assert f"2 entries of hill.json are in the book of {DM.place_key}; they count from now on." in done.stdout
-    written = json.loads((tmp_path / "lore.json").read_text(encoding="utf-8"))
+    monkeypatch.chdir(book.parent)
+    chat = await open_chat(make_app, database_url=database_url)
+    runner = CliRunner(env={"DATABASE_URL": database_url})
+    told = runner.invoke(app, ["lore", "import", "hill.json", "--place", DM.place_key]).output
+    assert "Odd: “/(/” can be no key" in told
+    assert f"2 entries of hill.json are in the book of {DM.place_key}; they count from now on." in told
+    assert runner.invoke(app, ["lore", "export", "--place", DM.place_key]).exit_code == 0
+    written = json.loads((book.parent / "lore.json").read_text(encoding="utf-8"))
     assert [one["content"] for one in written["data"]["entries"]] == ["The wyrm sleeps.", "x"]
     await chat.say("tell me of the wyrm")
     assert "The wyrm sleeps." in str(chat.last_prompt)

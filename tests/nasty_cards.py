@@ -233,7 +233,7 @@ TEXTS = (
     Nasty("X12", "over the limit of JSON", lambda: as_json({**V1, "scenario": "x" * 2**21}),
           Refused(words="more than")),
     Nasty("X12", "a lorebook alone", lambda: as_json({"spec": "lorebook_v3", "data": BOOK}),
-          Refused(words="describes a persona")),
+          Refused(words="describes no persona")),
 )  # fmt: skip
 
 PREFIX = picture("JPEG")

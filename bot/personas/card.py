@@ -209,6 +209,8 @@ def _names(value: object) -> bool:
 def _demand_a_description(data: Mapping[Any, Any], fields: Mapping[str, object]) -> None:
     if str(data.get("spec", "")).startswith("chara_card") or any(_said(fields.get(field)) for field in DESCRIBING):
         return
+    if isinstance(data.get("entries"), list | Mapping) or data.get("spec") == "lorebook_v3":
+        raise CardError("card-is-book", "card-is-book-remedy")
     raise CardError("card-of-nobody", "card-of-nobody-remedy", fields=", ".join(DESCRIBING))
 
 

@@ -38,7 +38,6 @@ hypothesis.settings.register_profile("here", deadline=None, suppress_health_chec
 hypothesis.settings.load_profile("here")
 
 
-
 def log_plainly() -> None:
     """Log as structlog does by itself, but with plain tracebacks: its coloured ones, with all that every frame holds,
     take seconds each.

@@ -82,6 +82,10 @@ async def test_pages_lead_on_with_the_same_persona(make_app: MakeApp) -> None:
 async def test_whoever_does_not_speak_here_cannot_be_meant(make_app: MakeApp) -> None:
     chat = await open_cast(make_app)
     assert await tell(chat, "/memory -o familiar") == "familiar does not speak here. Those who do: Bryony, Thrupp."
+    await chat.ask(f"/cast add {await bring(chat, plain('Old Rex'), channel=GROUP)}", channel=GROUP)
+    told = await tell(chat, "/memory -o Old Rex")
+    assert told == 'Old does not speak here. Those who do: Bryony, Thrupp, "Old Rex".'
+    assert "That is Old Rex's." in await tell(chat, '/memory -o "Old Rex" facts')
     alone = await open_chat(make_app)
     assert await alone.ask("/memory -o thrupp") == "thrupp does not speak here. Those who do: Bryony."
     assert "-o" not in await alone.ask("/memory")

@@ -268,7 +268,7 @@ def test_a_misspelt_field_is_named_with_what_it_may_have_meant() -> None:
     [{}, {"name": "Luna"}, {"name": "Luna", "description": " "}, {"spec": "lorebook_v3", "data": {"entries": []}}],
 )
 def test_a_mapping_that_describes_nobody_is_no_card(data: dict[str, Any]) -> None:
-    with pytest.raises(CardError, match="describes (a|no) persona"):
+    with pytest.raises(CardError, match=r"describes (a|no) persona"):
         read_card(data, fallback_name="x")
 
 

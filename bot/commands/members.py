@@ -4,7 +4,7 @@ change what belongs to one persona.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bot.cast import Cast, Member, read_cast
@@ -57,7 +57,7 @@ async def as_meant(call: Call, spec: CommandSpec, desk: Desk) -> Call:
     cast = cast_at(call.inbound.channel, call.settings, desk)
     member = cast.meant(typed)
     if member is None:
-        names = ", ".join(one.persona.name for one in cast.members)
+        names = _as_typed(cast.members)
         raise UserError("cast-of-whom" if names else "persona-nobody", persona=typed, names=names)
     persona_id = member.persona.id
     found = await desk.db.read(story_of, call.session.id, persona_id, call.settings)
@@ -78,10 +78,16 @@ def told_of(call: Call, desk: Desk) -> str:
     """Whose what is shown is, and how that of the others is had; "" where one speaks alone."""
     cast = cast_at(call.inbound.channel, call.settings, desk)
     shown = cast.member(call.persona_id)
-    others = [member.persona.name for member in cast.members if member is not shown]
+    others = [member for member in cast.members if member is not shown]
     if shown is None or not others or call.settings.values.persona_switch == "shared":
         return ""
-    return desk.text("cast-of", call.locale, persona=shown.persona.name, names=", ".join(others))
+    return desk.text("cast-of", call.locale, persona=shown.persona.name, names=_as_typed(others))
+
+
+def _as_typed(members: Iterable[Member]) -> str:
+    """Names with commas between them, in quotes where one of several words needs that before another option."""
+    names = (member.persona.name for member in members)
+    return ", ".join(f'"{name}"' if " " in name else name for name in names)
 
 
 async def suggest_members(desk: Desk, query: ValueQuery) -> Sequence[str]:

@@ -120,15 +120,17 @@ async def test_of_two_of_one_name_the_first_is_called_and_the_other_told_to_be_l
     make_app: MakeApp, tmp_path: Path
 ) -> None:
     library = PersonaLibrary([folder_of(tmp_path / "cards", a="Ann", b="Rex", c="Rex")])
-    chat = await open_cast(make_app, library=library, persona="a")
-    await chat.say("/session set cast b, c", channel=GROUP)
+    chat = await open_cast(make_app, library=library, persona="a", cast=("b",))
+    taken = "“Rex” already calls Rex. A word can call only one."
+    assert await chat.choose("cast add", channel=GROUP, persona="c") == [taken]
+    assert await chat.choose("session set", channel=GROUP, key="cast", value="b, c") == [taken]
+    assert await chat.choose("persona use", channel=GROUP, persona="c") == [taken]
+    await chat.choose("session set", channel=GROUP, persona="c")
     assert len(await chat.say("Rex?", channel=GROUP, mentions_me=False)) == 1
-    assert "- Rex (c) is left out: another one here has that name." in await listed(chat)
-    (told,) = await chat.choose("cast remove", channel=GROUP, persona="c")
+    assert "- Rex (b) is left out: another one here has that name." in await listed(chat)
+    (told,) = await chat.choose("cast remove", channel=GROUP, persona="b")
     assert told.startswith("Rex speaks here no more.")
     assert "left out" not in await listed(chat)
-    (told,) = await chat.choose("cast add", channel=GROUP, persona="c")
-    assert told == "“Rex” already calls Rex. A word can call only one."
 
 
 @pytest.mark.parametrize("switch", ["separate", "shared", "carry"])

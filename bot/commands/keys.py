@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any, get_args
 from zoneinfo import available_timezones
 
 from pydantic import ValidationError
 
+from bot.cast import read_cast
 from bot.commands.command import Call, Desk
 from bot.commands.tool_rights import find_group
 from bot.errors import UserError
@@ -21,7 +22,16 @@ from bot.locale import has_texts
 from bot.opening import model_in_force
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, Shelf, fold
-from bot.settings import MIN_BUDGET_TOKENS, PlaceKey, Trigger, least_window, output_reserve, place_keys, prompt_budget
+from bot.settings import (
+    MIN_BUDGET_TOKENS,
+    PlaceKey,
+    PlaceSettings,
+    Trigger,
+    least_window,
+    output_reserve,
+    place_keys,
+    prompt_budget,
+)
 from bot.spelling import near_names
 
 NAME = "name"
@@ -81,7 +91,7 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
         case "tool_groups":
             return tuple(find_group(group, desk.toolbox.groups()) for group in key.parse(typed))
         case "cast":
-            return tuple(_cast_entry(entry, desk.shelf(call)) for entry in key.parse(typed))
+            return _cast(key.parse(typed), call, desk)
     try:
         value = key.parse(desk.names.find_choice(typed, key.choices) or typed)
     except ValidationError:
@@ -89,6 +99,14 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise _refusal(key, typed)
     return value
+
+
+def _cast(typed: Sequence[str], call: Call, desk: Desk) -> tuple[str, ...]:
+    shelf = desk.shelf(call)
+    entries = tuple(_cast_entry(entry, shelf) for entry in typed)
+    for persona in read_cast(shelf, PlaceSettings(cast=entries), call.persona_id).namesakes:
+        raise UserError("cast-word-taken", word=persona.name, persona=persona.name)
+    return entries
 
 
 def _cast_entry(typed: str, shelf: Shelf) -> str:

@@ -92,6 +92,9 @@ async def test_nothing_is_left_to_retry_of_a_refused_question_and_undo_takes_the
     chat = await open_chat(make_app, moderation={"input": True, "words": ("gore",)})
     await chat.say("gore")
     assert "nothing" in (await chat.say("/retry"))[0].lower()
+    status = await chat.ask("/status")
+    assert "so nothing answers it" in status
+    assert "/retry" not in status
     await chat.say("/undo")
     await chat.say("hello")
     assert chat.last_prompt[-1] == ("user", "hello")

@@ -179,7 +179,8 @@ async def _usage(call: Call, desk: Desk) -> PromptUsage | None:
 def _state_of(reply: LastReply | None) -> str:
     if reply is None:
         return "none"
-    return reply.state.value if reply.kind is MessageKind.REPLY else "failed"
+    state = reply.state if reply.kind is MessageKind.REPLY else ReplyState.FAILED
+    return state.value if reply.burst or state is not ReplyState.FAILED else "gone"
 
 
 ALL = OptionSpec(name="all", kind=OptionKind.SWITCH, flag="-a")

@@ -9,6 +9,7 @@ from bot.commands.changes import FOR, Reach, source_of
 from bot.commands.command import Desk
 from bot.commands.keys import ALL, NAME, known_key, spelled, written, zones
 from bot.commands.model import suggest_models
+from bot.commands.moderation_rights import SWITCHES
 from bot.commands.persona import suggest_personas
 from bot.overrides import SessionSettings
 from bot.settings import PlaceKey, place_keys
@@ -68,6 +69,8 @@ def _values_of_any_key(typed: str, desk: Desk) -> list[str]:
 
 def _values_of(key: PlaceKey, settings: SessionSettings, desk: Desk) -> list[str]:
     """The closed set of a key; where it has none, what is in force and what would be by default."""
+    if key.name in SWITCHES and not desk.settings.moderation.is_possible:
+        return [written(False)]  # there is nothing to judge by
     if key.choices:
         return [*key.choices]
     standing = [written(settings.value(key.name)), written(desk.resolver.default(key.name))]

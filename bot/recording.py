@@ -178,6 +178,8 @@ class Recorder:
         if (session := sessions.find_session(tx, inbound.channel)) is None:
             return
         known = messages.find(tx, session, inbound.message_id)
+        if known is None and erased_until(tx, inbound.author.key) is not None:
+            return  # it is gone already, and who wrote it is not to be known again
         if known is None or not self.reposts.is_replaced(tx, session, known, inbound):
             messages.delete(tx, session, inbound, known)
 

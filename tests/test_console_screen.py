@@ -138,6 +138,29 @@ async def test_a_history_that_cannot_be_written_is_forgotten(terminal: Terminal,
     await asyncio.wait_for(running, 10)
 
 
+async def test_lines_that_are_forgotten_are_in_no_file_and_come_back_by_no_key(
+    terminal: Terminal, tasks: Tasks, tmp_path: Path
+) -> None:
+    lines = tmp_path / "history"
+    console = ConsoleAdapter(MENU, history=lines, spawn=tasks.spawn, stdin=terminal.stdin, stdout=terminal.stdout)
+    persona = Persona(console, tasks)
+    running = tasks.spawn("run", console.run(persona.deliver))
+    await terminal.shows("›")
+    terminal.type("my secret\r")
+    reply = await persona.replies.get()
+    assert "my secret" in lines.read_text()
+    console.forget_lines()
+    assert not lines.exists()
+    await reply.finish(Outbound(text="Gone."))
+    await terminal.shows("Gone.")
+    terminal.type("\x1b[A after\r")
+    await persona.replies.get()
+    await console.close()
+    await asyncio.wait_for(running, 10)
+    assert "my secret" not in lines.read_text()
+    assert "after" in lines.read_text()
+
+
 async def test_what_the_model_says_commands_no_terminal(terminal: Terminal, at_prompt: Persona) -> None:
     terminal.type("hi there\r")
     reply = await at_prompt.replies.get()

@@ -23,6 +23,7 @@ from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, mak
 from tests.conftest import Extend, MakeApp
 from tests.remembering import SMALL, noting, talk
 from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
+from tests.test_due import keep, raise_due
 from tests.test_reminders import tell
 from tests.test_sweeper import sweep
 
@@ -219,6 +220,17 @@ async def test_an_answer_under_way_ends_and_one_to_others_that_tells_of_it_goes_
     gates[0].set()
     await asyncio.gather(asked, own)
     await chat.app.desk.eraser.idle()
+    assert files_with_word(tmp_path) == []
+
+
+async def test_what_the_bot_came_back_to_unasked_goes_as_well(make_app: MakeApp, tmp_path: Path) -> None:
+    model = ScriptedModel(["hi", f"Is {WORD} fed?"])
+    chat = await open_chat(make_app, model=model, persona="none", proactive=True)
+    await chat.say("hello", channel=GROUP)
+    await keep(chat, channel=GROUP)
+    assert await raise_due(chat) == [f"Is {WORD} fed?"]
+    assert files_with_word(tmp_path)
+    await forget(chat, channel=GROUP)
     assert files_with_word(tmp_path) == []
 
 

@@ -15,7 +15,7 @@ from bot.llm.model import ToolCall
 from bot.store.reminders import claim, due_reminders
 from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel
 from bot.tools.reminders import MOST_REMINDERS
-from tests.conftest import MakeApp
+from tests.conftest import Extend, MakeApp
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
 from tests.test_commands_personas import bring, plain
 
@@ -318,3 +318,21 @@ async def test_S08_S15_a_reminder_goes_by_the_clock_where_its_person_lives(make_
     await chat.say("/privacy off")
     assert (await chat.say("/me zone"))[0] == told
     assert (await chat.say("/me zone auto"))[0] == none
+
+
+DROPPING = """
+from bot.hooks import DROP, Hooks
+
+async def drop(channel, outbound):
+    return DROP if outbound.text.startswith("⏰") else None
+
+HOOKS = Hooks(on_outbound=drop)
+"""
+
+
+async def test_one_that_an_extension_drops_is_not_tried_again(make_app: MakeApp, extend: Extend) -> None:
+    settings = {"extensions": extend("s_dropping", DROPPING)}
+    chat = await open_reminding(make_app, [calls("remind_me", text="the cake", when="18:00")], **settings)
+    await chat.say("remind me at six")
+    assert await tell(chat, NOW + 6 * HOUR) == []
+    assert (await chat.say("/reminders"))[0].startswith("You wait for no reminder")

@@ -97,6 +97,8 @@ class Screen:
     def forget_lines(self) -> None:
         """Keep none of the lines that were typed, neither here nor in the file."""
         self._history.forget()
+        typing = self._session.default_buffer
+        typing.reset(typing.document)
 
     def begin(self, reply: object) -> None:
         """Turn the wheel whenever nothing arrives."""

@@ -49,6 +49,10 @@ def log_plainly() -> None:
 
 log_plainly()
 
+MEMORY = Path("/dev/shm")
+if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > 2 << 30:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))  # where no test waits for a disk to write
+
 MakeApp = Callable[..., Awaitable[App]]
 Extend = Callable[[str, str], str]
 

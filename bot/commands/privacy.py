@@ -51,8 +51,6 @@ async def export(call: Call, desk: Desk) -> Outbound:
     if not call.inbound.channel.is_dm:
         raise UserError("privacy-export-where")
     kept = await desk.eraser.read(call.inbound.author.key)
-    if not kept:
-        return desk.say("privacy-nothing", call)
     written = {"exported_at": call.now.isoformat(), "who": call.inbound.author.key, **kept}
     text = json.dumps(written, ensure_ascii=False, indent=1) + "\n"
     if len(text) > MOST_CHARS:
@@ -78,8 +76,8 @@ async def forget_me(call: Call, desk: Desk) -> Outbound:
 
 async def _question(call: Call, desk: Desk) -> Outbound:
     counts = await desk.eraser.count(call.inbound.author.key)
-    lines = [f"- {desk.text(f'privacy-kind-{kind.value}', call.locale, count=counts[kind])}" for kind in Kind
-             if kind in counts]  # fmt: skip
+    told = ((kind.value, counts[kind]) for kind in Kind if kind in counts)
+    lines = [f"- {desk.text(f'privacy-kind-{kind}', call.locale, count=count)}" for kind, count in told]
     code = desk.eraser.code_for(call.inbound.author.key)
     text = [
         "\n".join((desk.text("privacy-forget-what", call.locale), *lines)),

@@ -58,7 +58,7 @@ class Database:
     async def scrub(self) -> None:
         """Leave nothing in files and buffers of what was deleted. Writes wait meanwhile: 1 s for some 100 MB."""
         in_thread = asyncio.get_running_loop().run_in_executor
-        await in_thread(self._reader, _shrink, self._read_engine)
+        await in_thread(self._reader, _renew, self._read_engine)
         await in_thread(self._writer, _scrub, self._engine)
 
     async def _in_thread(
@@ -179,13 +179,16 @@ def _scrub(engine: Engine) -> None:
             return
     if is_busy:
         log.warning("database.log_not_emptied", remedy="restart Familiar, which empties it")
-    _shrink(engine)
+    _renew(engine)
 
 
-def _shrink(engine: Engine) -> None:
-    engine.clear_compiled_cache()  # statements are kept with the values that they were first run with
-    with closing(engine.raw_connection()) as connection:
-        connection.cursor().execute("PRAGMA shrink_memory")
+def _renew(engine: Engine) -> None:
+    """Let go of what a connection has read and of the values that statements were last run with; the next use opens a
+    new one.
+    """
+    engine.clear_compiled_cache()
+    if database_file(engine.url) is not None:  # one in memory would be gone
+        engine.dispose()
 
 
 def database_file(url: URL) -> Path | None:

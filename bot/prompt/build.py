@@ -268,7 +268,8 @@ class PromptBuilder:
     async def _section(self, section: Section, turn: Turn) -> str | None:
         limit = self._section_timeout_ms / 1000 if self._section_timeout_ms and section.is_timed else None
         try:
-            text = await asyncio.wait_for(section.build(turn), limit)
+            async with asyncio.timeout(limit):
+                text = await section.build(turn)
             return text if text is None or section.budget is None else cap(text, section.budget, self._count)
         except TimeoutError:
             log.warning("prompt.section_late", section=section.name)

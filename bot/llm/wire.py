@@ -139,7 +139,10 @@ def _messages(request: ModelRequest, quirks: frozenset[Quirk], replay_field: str
 def _with_reasoning_of_this_turn(messages: Sequence[ModelMessage]) -> list[ModelMessage]:
     """Reasoning goes back within its own turn only, which is what stands after the last words of a person (L19)."""
     start = max((place for place, one in enumerate(messages) if one.role is Role.USER), default=0)
-    return [replace(one, reasoning=None) if place < start else one for place, one in enumerate(messages)]
+    return [
+        replace(one, reasoning=None) if place < start and one.reasoning is not None else one
+        for place, one in enumerate(messages)
+    ]
 
 
 def _message(message: ModelMessage, quirks: frozenset[Quirk], replay_field: str | None) -> dict[str, Any]:

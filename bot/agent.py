@@ -142,8 +142,9 @@ class Agent:
             runnable = self._runnable(tools)
             tell = partial(_show_doing, show, answer.text)
             results = await self._calls.run_all(replace(turn, usage=sent.usage), runnable, completion.tool_calls, tell)
+            caller = answer.calls[-1].model or turn.model
             exchange = ToolExchange(
-                calls=completion.tool_calls,
+                calls=tuple(replace(call, by=caller) for call in completion.tool_calls),
                 results=tuple(self._builder.cap_result(prompt, result) for result in results),
                 text=completion.text,
                 reasoning=completion.reasoning,

@@ -9,7 +9,7 @@ from sqlalchemy import select
 
 from bot.cli.servers import other_models
 from bot.llm.directory import ModelDirectory
-from bot.llm.model import ContextTooLong, ModelRequest, ModelUnreachable
+from bot.llm.model import ContextTooLong, ModelRequest, ModelUnreachable, Role, ToolCall
 from bot.settings import Settings
 from bot.store.ledger_tables import model_calls
 from bot.testing import Reply, ScriptedModel
@@ -80,6 +80,25 @@ async def test_what_is_too_long_for_the_model_that_stands_in_is_shortened_for_it
     assert await chat.say("word " * 6_000) == ["I stand in."]
     assert asked[1] < asked[0]
     assert chat.app.models.tokens.factor("test/scripted") == before  # another model's tokenizer teaches nothing of it
+
+
+async def test_a_round_of_tools_is_known_by_the_model_that_called(make_app: MakeApp) -> None:
+    roll = ToolCall(id="c1", name="roll_dice", arguments='{"dice": "d6"}', extra='{"signed": 1}')
+
+    def away_after_a_round(request: ModelRequest) -> Reply:
+        if request.messages[-1].role is not Role.TOOL:
+            return Reply(text="", tool_calls=(roll,))
+        return only_the_spare(request)
+
+    model = ScriptedModel(away_after_a_round)
+    chat = await open_chat(make_app, model=model, providers=SERVERS, fallbacks=("spare/b",), persona="none")
+    assert await chat.say("Roll!") == ["I stand in."]
+    assert [(one.model, len(one.tools) > 0) for one in model.requests[1:]] == [
+        ("test/scripted", True),
+        ("spare/b", True),
+    ]
+    (call,) = model.requests[-1].messages[-2].tool_calls
+    assert call.by == "test/scripted"  # so that its server's own field does not reach the other one
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from bot.llm.client import OpenAIModel
 from bot.llm.endpoints import Provider
 from bot.llm.model import (
     Attempt,
+    Bill,
     Completion,
     ContextTooLong,
     Handover,
@@ -132,6 +133,16 @@ async def test_what_is_too_long_for_a_fallback_is_told_so_that_it_is_made_shorte
     with pytest.raises(ContextTooLong) as told:
         await stage.ask(TWO, THREE)
     assert told.value.model == TWO
+
+
+async def test_L20_what_a_fallback_is_known_to_have_no_room_for_is_not_left_to_its_server_to_cut() -> None:
+    stage = Stage({ONE: unreachable()}, limits={TWO: LimitsOverride(context_window=4_096)})
+    with pytest.raises(ContextTooLong) as told:
+        await stage.ask(TWO, bill=Bill(place_key="p", input_tokens=4_000))
+    assert (told.value.model, told.value.limit) == (TWO, 4_096)
+    assert [request.model for request in stage.model.requests] == [ONE]
+    said = TextDelta(text=TWO)
+    assert said in await stage.ask(TWO, bill=Bill(place_key="p", input_tokens=3_000))
 
 
 async def test_a_server_that_failed_is_asked_last_for_a_while_that_doubles_and_first_again_once_it_answers() -> None:

@@ -187,3 +187,20 @@ def test_L19_what_a_server_put_beside_a_call_goes_back_beside_it() -> None:
     )
     (call,) = body_of(request)["messages"][1]["tool_calls"]
     assert call["extra_content"] == {"google": {"thought_signature": "c2ln"}}
+
+
+def test_L19_what_one_model_thought_goes_to_no_other() -> None:
+    signed = replace(CALL, extra='{"google": {"thought_signature": "c2ln"}}', by="gemini/pro")
+    thought = replace(assistant("", signed), reasoning="It wants the time.")
+    talk = (user("Hi"), thought, tool("noon", "c1"))
+
+    def sent_to(model: str) -> dict[str, Any]:
+        request = ModelRequest(model=model, messages=talk, max_output_tokens=9)
+        body = chat_body(request, "m", frozenset(), output_limit=9, replay_field="reasoning_content")
+        message: dict[str, Any] = body["messages"][1]
+        return message
+
+    own, others = sent_to("gemini/pro"), sent_to("deepseek/chat")
+    assert (own["reasoning_content"], "extra_content" in own["tool_calls"][0]) == ("It wants the time.", True)
+    assert ("reasoning_content" in others, "extra_content" in others["tool_calls"][0]) == (False, False)
+    assert others["tool_calls"][0]["id"] == own["tool_calls"][0]["id"]

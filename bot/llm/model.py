@@ -39,6 +39,8 @@ class ToolCall:
     arguments: str
     extra: str = ""
     """What the server put beside the call, as JSON: it wants it back with the call, within one tool round (L19)."""
+    by: str = field(default="", compare=False)
+    """Who called, by its full name; "" = not known. No other model gets `extra`, or the thoughts before the call."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

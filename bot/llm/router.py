@@ -125,10 +125,17 @@ class Router:
         return [self._pauses[name] for name in names if name in self._pauses]
 
     def _fitted(self, request: ModelRequest, name: str) -> ModelRequest:
-        """The request as another model can take it."""
+        """The request as another model can take it.
+
+        Raises:
+            ContextTooLong: it does not fit into its window, as far as that is known.
+        """
         if name == request.model:
             return request
         limits, messages = self._limits(name), request.messages
+        if not _fits(request, limits):
+            # Not every server would say so: some cut off how it begins, which is the persona (L20).
+            raise ContextTooLong(name, "the prompt does not fit into its window.", limit=limits.context_window)
         if not limits.vision:
             messages = without_images(messages)
         if not limits.tools:
@@ -152,6 +159,12 @@ class Router:
         wished = min(error.patience or 0.0, LONGEST_WISH_SECONDS) if isinstance(error, ModelUnreachable) else 0.0
         until = now + max(seconds, wished)
         self._pauses[concerned] = _Pause(until=until, seconds=seconds, noted=now, problem=error.problem)
+
+
+def _fits(request: ModelRequest, limits: ModelLimits) -> bool:
+    """Whether a model has room for a request, as far as that was counted."""
+    output = min(request.max_output_tokens, limits.max_output_tokens or request.max_output_tokens)
+    return request.bill is None or request.bill.input_tokens + output <= limits.context_window
 
 
 def _may_go_on(error: ModelError, *, is_fallback: bool) -> bool:

@@ -118,7 +118,7 @@ def _without_lengths(part: Any) -> Any:
 
 
 def _messages(request: ModelRequest, quirks: frozenset[Quirk], replay_field: str | None) -> list[dict[str, Any]]:
-    messages = _with_reasoning_of_this_turn(request.messages)
+    messages = _with_own_thoughts(_with_reasoning_of_this_turn(request.messages), request.model)
     replays = replay_field if Quirk.NO_REASONING_REPLAY not in quirks else None
     if request.json_schema is not None and {Quirk.NO_JSON_SCHEMA, Quirk.NO_JSON_OBJECT} & quirks:
         note = SCHEMA_NOTE + json.dumps(request.json_schema, ensure_ascii=False)
@@ -142,6 +142,16 @@ def _with_reasoning_of_this_turn(messages: Sequence[ModelMessage]) -> list[Model
     return [
         replace(one, reasoning=None) if place < start and one.reasoning is not None else one
         for place, one in enumerate(messages)
+    ]
+
+
+def _with_own_thoughts(messages: Iterable[ModelMessage], model: str) -> list[ModelMessage]:
+    """What one model thought goes to no other: its server might refuse a field that it does not know."""
+    return [
+        replace(one, reasoning=None, tool_calls=tuple(replace(call, extra="") for call in one.tool_calls))
+        if any(call.by not in ("", model) for call in one.tool_calls)
+        else one
+        for one in messages
     ]
 
 

@@ -146,7 +146,7 @@ async def test_S06_status_tells_of_a_job_that_came_too_late(make_app: MakeApp) -
 async def test_an_app_runs_its_jobs_until_it_is_stopped(make_app: MakeApp) -> None:
     before, work, stop = asyncio.all_tasks(), Work(blocks=True), asyncio.Event()
     app = await make_app()
-    assert [job.name for job in app.jobs] == ["idle-sweep", "due-follow-ups", "reminders"]
+    assert [job.name for job in app.jobs] == ["idle-sweep", "due-follow-ups", "erasures", "reminders"]
     app.jobs = [late(work, timedelta(0))]
     running = asyncio.ensure_future(app.run(stop))
     async with asyncio.timeout(10):

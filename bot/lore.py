@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import TYPE_CHECKING
 
+import structlog
+
 from bot.personas.library import Persona
 from bot.personas.lorebook.activation import Activation, ScanContext
 from bot.personas.lorebook.limits import CARD_ENTRIES, PLACE_ENTRIES
@@ -30,6 +32,8 @@ from bot.turn import Turn
 if TYPE_CHECKING:
     from bot.personas.lorebook import LoreIndex
     from bot.personas.lorebook.index import LoreItem
+
+log = structlog.get_logger(__name__)
 
 CARD, PLACE, MINE = "card", "place", "mine"
 """Names of the books; states of conversations refer to entries by them."""
@@ -79,6 +83,8 @@ class LoreReader:
             return turn
         talk, before = await self._talk(turn, ready)
         found = await asyncio.to_thread(_scan, _indexes(ready), _said(turn), self._context(turn, talk, before))
+        for warning in found.warnings:  # by its kind alone, as keys may be somebody's own; /lore test shows them
+            log.warning("lore.not_looked_for", session=turn.session.channel.session_key, why=warning.message.message_id)
         return replace(turn, lore=found, lore_state=found.state if found.state != before else None)
 
     async def test(self, turn: Turn, text: str) -> Activation:

@@ -150,6 +150,13 @@ def test_an_archive_gives_its_picture_and_every_other_file() -> None:
     ]
 
 
+def test_P13_a_file_full_of_an_archives_own_marks_comes_out_whole() -> None:
+    tricky = b"PK\x07\x08 PK\x01\x02 PK\x05\x06 PK\x03\x04" * 9
+    found = read_file(charx(**{"a.bin": tricky, JOY: PLAIN_PNG}))
+    assert {it.path: it.data for it in found.assets} == {"a.bin": tricky, JOY: PLAIN_PNG}
+    assert read_file(write_charx(found.card, None, found.assets)).assets == found.assets
+
+
 def test_an_archive_is_the_same_after_import_and_export() -> None:
     found = read_with_files()
     again = read_file(write_charx(found.card, found.picture, found.assets))

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from bot.llm.model import ModelUnreachable, Role
 from bot.personas.library import PersonaLibrary
@@ -215,6 +216,17 @@ async def test_lore_keeps_to_its_budget_and_what_is_always_there_comes_first(mak
     await chat.say("wyrm")
     assert "The steady coast." in system(chat)
     assert 1 <= last(chat).count("Lore ") <= 4
+
+
+async def test_P17_a_turn_goes_on_where_a_pattern_would_never_end_and_the_log_tells(
+    make_app: MakeApp, tmp_path: Path
+) -> None:
+    chat = await open_with(make_app, tmp_path, entry("(a+)+$", use_regex=True, content="Never."))
+    await chat.say("hello")
+    with capture_logs() as logs:
+        assert await chat.say("a" * 9_000 + "!")
+    assert "Never." not in str(chat.model.requests[-1])
+    assert [log["why"] for log in logs if log["event"] == "lore.not_looked_for"] == ["card-key-slow"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from bot.app.running import Core, Models
@@ -14,6 +15,7 @@ from bot.memory.keeper import Keeper
 from bot.memory.notices import MemoryNotices
 from bot.memory.reuse import Reuse
 from bot.memory.summariser import Subject, Summariser
+from bot.opening import fallbacks_in_force
 from bot.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:
         factor=models.tokens.factor,
         now=core.now,
         is_small=is_small,
+        stand_ins=partial(fallbacks_in_force, models.directory),
     )
     consolidator = Consolidator(
         db=core.db,

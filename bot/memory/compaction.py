@@ -228,10 +228,10 @@ class Compactor:
         last = self.reuse.last_for(subject, snapshot, material, frame)
         if last is not None:
             behind = partial(request_behind, last, snapshot, material, self.settings.summary)
-            try:
-                return await ask(behind, read)
-            except BadDelta as error:
-                self.reuse.fail(frame.model, str(error))
+            is_last_word, ask_behind = not self.summariser.stand_ins(subject), partial(ask, behind, read, is_alone=True)
+            told: Delta | None = await self.reuse.try_behind(ask_behind, frame, is_last_word=is_last_word)
+            if told is not None:
+                return told
         return await ask(partial(self._request, material), read)
 
     async def _commit(self, subject: Subject, attempt: Attempt, reading: Reading, delta: Delta) -> Result:

@@ -6,13 +6,14 @@ The messages and tools are those that were sent, unchanged; one more message tel
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
 import structlog
 
-from bot.llm.model import ModelMessage, ModelRequest, Role, ToolSpec
+from bot.llm.model import ModelExhausted, ModelMessage, ModelRequest, ModelUnreachable, Role, ToolSpec
+from bot.memory.delta import BadDelta
 from bot.memory.request import (
     INDEXED,
     INSTRUCTION,
@@ -36,6 +37,7 @@ from bot.turn import Turn
 log = structlog.get_logger(__name__)
 
 K = TypeVar("K")
+R = TypeVar("R")
 V = TypeVar("V")
 
 REQUESTS_KEPT = 64
@@ -156,7 +158,23 @@ class Reuse:
         has_room = last.tokens + index + MARGIN_TOKENS + frame.max_output_tokens <= subject.window
         return last if is_current and shown == material.rows and is_plain and has_room else None
 
-    def fail(self, model: str, problem: str) -> None:
+    async def try_behind(self, ask: Callable[[], Awaitable[R]], frame: Frame, *, is_last_word: bool) -> R | None:
+        """What is told behind a last request; `None` where it is to be asked for in a prompt of its own: the reply
+        could not be used, or its model is away and others stand in, who have nothing of it in their caches.
+
+        Raises:
+            ModelError: the model could not be asked.
+        """
+        try:
+            return await ask()
+        except BadDelta as error:
+            self._fail(frame.model, str(error))
+        except (ModelUnreachable, ModelExhausted):
+            if is_last_word:
+                raise
+        return None
+
+    def _fail(self, model: str, problem: str) -> None:
         """Remember that a model's reply could not be used."""
         self._failures[model] += 1
         log.warning("memory.reuse_failed", model=model, times=self._failures[model], problem=problem)

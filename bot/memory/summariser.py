@@ -5,7 +5,7 @@ Knows nothing of what is asked: a caller makes the request and reads the reply.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TypeVar
@@ -19,6 +19,7 @@ from bot.llm.model import (
     Bill,
     Completion,
     Finish,
+    Handover,
     Model,
     ModelError,
     ModelRefused,
@@ -64,6 +65,9 @@ class Frame:
     correction: tuple[str, str] | None = None
 
 
+StandIns = Callable[[PlaceSettings, str], Sequence[str]]
+"""`stand_ins(settings, model)`: the models that answer in place of another one where some settings hold."""
+
 IsStillSo = Callable[[], Awaitable[bool]]
 """Whether what is asked about has not changed since it was read."""
 
@@ -86,9 +90,10 @@ class Summariser:
         factor: Callable[[str], float],
         now: Callable[[], datetime],
         is_small: Callable[[str], bool] = lambda _model: False,
+        stand_ins: StandIns = lambda _settings, _model: (),
     ) -> None:
         self._db, self._model, self._settings, self._now = db, model, settings, now
-        self._is_small = is_small
+        self._is_small, self._stand_ins = is_small, stand_ins
         self._window_of, self._factor = window_of, factor
         self._default = directory.default
         self._custom = _custom_model(settings, directory)
@@ -111,9 +116,21 @@ class Summariser:
 
     def room(self, subject: Subject) -> int:
         """Tokens, as we count them, that may be asked about in one call."""
-        model = self.model_for(subject)
+        return self._room_in(self.model_for(subject))
+
+    def _room_in(self, model: str) -> int:
         free = self._window_of(model) - self._output(model) - MARGIN_TOKENS
         return max(LEAST_ROOM_TOKENS, int(free / self._factor(model)))
+
+    def stand_ins(self, subject: Subject) -> tuple[str, ...]:
+        """The models that are asked about a conversation while that model cannot be, as far as they have its room and
+        are good at forms.
+        """
+        model = self.model_for(subject)
+        first = (self._default,) if model == self._custom != self._default else ()
+        names = dict.fromkeys((*first, *self._stand_ins(subject.settings, model)))
+        least = self._room_in(model)
+        return tuple(name for name in names if not self._is_small(name) and self._room_in(name) >= least)
 
     def frame(self, subject: Subject) -> Frame:
         """What a request about a conversation must keep to."""
@@ -130,18 +147,24 @@ class Summariser:
         read: Callable[[str], R],
         *,
         is_still_so: IsStillSo | None = None,
+        is_alone: bool = False,
     ) -> R:
         """What `read` makes of the reply; a reply that it refuses gets one chance to be corrected. A custom model that
-        refuses to be asked at all is stood in for by the default one. `is_still_so` is asked before each call.
+        refuses to be asked at all is stood in for by the default one, and any model that cannot be asked by its
+        stand-ins, unless it `is_alone`. `is_still_so` is asked before each call.
 
         Raises:
             BadDelta: the second reply was bad as well.
             Outdated: it is no longer so.
             ModelError: the model could not be asked.
         """
-        model = self.model_for(subject)
+        model, stand_ins = self.model_for(subject), () if is_alone else self.stand_ins(subject)
+
+        def with_stand_ins(frame: Frame) -> ModelRequest:
+            return replace(request(frame), fallbacks=stand_ins)
+
         try:
-            return await self._ask(subject, model, request, read, is_still_so)
+            return await self._ask(subject, model, with_stand_ins, read, is_still_so)
         except ModelRefused as error:
             if model != self._custom or model == self._default:
                 raise
@@ -174,21 +197,24 @@ class Summariser:
                 correction = done.text, str(error)
 
     async def _call(self, subject: Subject, request: ModelRequest) -> Completion:
-        outcome, done, attempts = INTERRUPTED, None, list[Attempt]()
+        asked, outcome, done, attempts = request.model, INTERRUPTED, None, list[Attempt]()
         try:
             bill = Bill(place_key=subject.session.channel.place_key)
             async for event in self._model.stream(replace(request, bill=bill)):
-                if isinstance(event, Attempt):
-                    attempts.append(event)
-                elif isinstance(event, Completion):
-                    outcome, done = event.finish.value, event
+                match event:
+                    case Attempt():
+                        attempts.append(event)
+                    case Handover(model=asked):
+                        log.info("summary.handed_over", model=asked)
+                    case Completion():
+                        outcome, done = event.finish.value, event
         except ModelError as error:
-            outcome = error.kind
+            asked, outcome = error.model, error.kind
             raise
         finally:  # also of a call that failed or was cancelled something may have to be paid
-            records = [_record(subject, request.model, attempt.outcome, attempt) for attempt in attempts]
-            records.append(_record(subject, request.model, outcome, done))
-            await self._db.run(ledger.record_calls, records, self._now())
+            records = [_record(subject, one.model or request.model, one.outcome, one) for one in attempts]
+            records.append(_record(subject, asked, outcome, done))
+            self._db.post(ledger.record_calls, records, self._now())
         if done is None:
             raise BadDelta("the model said nothing")
         return done

@@ -76,6 +76,6 @@ class Vision:
             records = [side_record(turn, "vision", self.name, call) for call in calls]
             if not any(isinstance(call, Completion) for call in calls):
                 records.append(side_record(turn, "vision", self.name, outcome))
-            await self.db.run(ledger.record_calls, records, self.now())
+            self.db.post(ledger.record_calls, records, self.now())
         said = next((call.text for call in calls if isinstance(call, Completion)), "").strip()
         return said if len(said) <= MOST_CHARS else said[:MOST_CHARS] + "…"

@@ -107,7 +107,7 @@ async def _entered(
         raise
     finally:
         total_ms = round((time.monotonic() - started) * 1000)
-        await db.run(ledger.record_call, side_record(turn, purpose, model, outcome, total_ms=total_ms), now())
+        db.post(ledger.record_call, side_record(turn, purpose, model, outcome, total_ms=total_ms), now())
 
 
 def audible(text: str) -> str:

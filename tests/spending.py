@@ -34,8 +34,9 @@ async def open_limited(make_app: MakeApp, model: ScriptedModel | None = None, **
 async def settle(chat: Chat) -> None:
     """Wait until all calls are counted: writes go in order."""
     await chat.settled()
-    while any(task.get_name() == "count a call" for task in asyncio.all_tasks()):
-        await asyncio.wait([task for task in asyncio.all_tasks() if task.get_name() == "count a call"])
+    if giving_up := [task for task in asyncio.all_tasks() if task.get_name() == "give up a call"]:
+        await asyncio.wait(giving_up)
+    await chat.app.core.db.run(lambda _tx: None)
 
 
 async def ask(chat: Chat, count: int, *, author: Author = ALICE, **more: Any) -> list[list[str]]:

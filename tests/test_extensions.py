@@ -283,7 +283,7 @@ def extend(host):
     chat = await open_chat(make_app, extensions=[extend("caller", code)], model=model)
     assert (await chat.say("hello"))[-1] == "Fine."
     purposes = "SELECT purpose, outcome FROM model_call ORDER BY id"
-    rows = await chat.app.core.db.read(lambda tx: [tuple(row) for row in tx.exec_driver_sql(purposes)])
+    rows = await chat.app.core.db.run(lambda tx: [tuple(row) for row in tx.exec_driver_sql(purposes)])
     assert rows == [("chat", "stop"), ("extension", "unreachable")]
 
 

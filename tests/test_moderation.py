@@ -52,8 +52,7 @@ def open_judged(make_app: MakeApp, endpoint: OpenAIEmulator) -> Open:
 
 async def calls(chat: Chat) -> list[tuple[str, str]]:
     """Purpose and outcome of each moderation call in the ledger, once all are there."""
-    if writing := [task for task in asyncio.all_tasks() if task.get_name() == "record moderation"]:
-        await asyncio.wait(writing)
+    await chat.app.core.db.run(lambda _tx: None)
     columns = select(model_calls.c.purpose, model_calls.c.outcome).where(model_calls.c.purpose == "moderation")
     return await chat.app.core.db.read(lambda tx: [tuple(row) for row in tx.execute(columns)])
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.llm.model import Bill, ModelRequest, ModelUnreachable, ToolCall, Usage
+from bot.llm.model import Bill, Completion, ModelRequest, ModelUnreachable, ToolCall, Usage
 from bot.store.database import Tx
 from bot.store.ledger_tables import reservations
 from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
@@ -109,6 +109,28 @@ async def test_whoever_is_stopped_while_it_is_reserved_leaves_nothing_reserved(m
     await settle(chat)
     assert chat.model.requests == []
     assert await reserved(chat) == 0
+
+
+async def test_S16_what_was_asked_last_before_the_end_is_counted(make_app: MakeApp) -> None:
+    limits = quota(total={"tokens_per_day": 9_000})
+    chat, free = await open_limited(make_app, quota=limits), threading.Event()
+
+    def hold(_tx: Tx) -> None:
+        free.wait(10)
+
+    bill = Bill(place_key="p", input_tokens=5)
+    request = ModelRequest(model="test/scripted", messages=(), max_output_tokens=RESERVE, bill=bill)
+    async for event in chat.app.models.model.stream(request):
+        if isinstance(event, Completion):
+            chat.app.core.db.post(hold)
+    closing = asyncio.ensure_future(chat.app.close())
+    for _ in range(50):
+        await asyncio.sleep(0)
+    free.set()
+    await closing
+    again = await open_limited(make_app, quota=limits)
+    assert (await spent(again))["total", "2026-11-01", "tokens"] == 1_000
+    assert await reserved(again) == 0
 
 
 async def test_an_answer_that_broke_off_in_its_middle_is_paid_for(make_app: MakeApp) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sqlite3
+import threading
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,40 @@ async def test_S01_fifty_turns_writing_at_once_lose_nothing(db: Database) -> Non
     await other_process.close()
     stored = await db.read(lambda tx: tx.execute(select(messages.c.text)).scalars().all())
     assert sorted(map(int, stored)) == list(range(50))
+
+
+async def test_S16_what_is_posted_is_written_in_its_turn_also_where_everything_ends(tmp_path: Path) -> None:
+    def note(tx: Tx, value: str) -> None:
+        free.wait(10)
+        tx.execute(text("INSERT INTO remembered (name, value) VALUES (:value, :value)"), {"value": value})
+
+    url, free = f"sqlite:///{tmp_path / 'f.db'}", threading.Event()
+    schema.upgrade(url)
+    database = Database(url)
+    for value in ("first", "second"):
+        database.post(note, value)
+    closing = asyncio.ensure_future(database.close())
+    free.set()
+    await closing
+    again = Database(url)
+    assert await again.read(
+        lambda tx: tx.execute(text("SELECT name FROM remembered ORDER BY rowid")).scalars().all()
+    ) == [
+        "first",
+        "second",
+    ]
+    await again.close()
+
+
+async def test_what_is_posted_and_fails_is_in_the_log_and_stops_nothing(
+    db: Database, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(tx: Tx) -> None:
+        tx.execute(text("INSERT INTO nowhere VALUES (1)"))
+
+    db.post(fail)
+    assert await db.run(lambda _tx: "goes on") == "goes on"
+    assert "database.post_failed" in capsys.readouterr().out
 
 
 async def test_S01_every_connection_has_the_pragmas(db: Database) -> None:

@@ -169,7 +169,7 @@ def _build_core(
     if problems := persona_problems(settings, library):
         raise SettingsError(problems)
     db, tasks, catalogue = Database(settings.sqlite_url), Tasks(), Catalogue()
-    host = AppHost(db, tasks, now=now, count=counter.count)
+    host = AppHost(db, now=now, count=counter.count)
     added = _build_added(settings, db, tasks, host, catalogue)
     for texts in added.texts:
         catalogue.add(texts)

@@ -33,7 +33,6 @@ from bot.store.database import Database, Tx
 from bot.store.ledger import CallRecord
 from bot.store.people import wants_privacy
 from bot.store.sessions import SessionRow
-from bot.tasks import Tasks
 from bot.turn import Asker
 
 MOST_CHARS = 65_536
@@ -59,8 +58,8 @@ class Services:
 class AppHost:
     """Extensions are made before the rest: what they ask for is there from `connect` on."""
 
-    def __init__(self, db: Database, tasks: Tasks, *, now: Callable[[], datetime], count: Callable[[str], int]) -> None:
-        self._db, self._tasks, self._now, self.count = db, tasks, now, count
+    def __init__(self, db: Database, *, now: Callable[[], datetime], count: Callable[[str], int]) -> None:
+        self._db, self._now, self.count = db, now, count
         self._services: Services | None = None
 
     def connect(self, services: Services) -> None:
@@ -107,7 +106,7 @@ class AppHost:
             is_answered = bool(calls) and isinstance(calls[-1], Completion)
             records = [_record(session, name, call) for call in calls]
             records += [] if is_answered else [_failed(session, name, outcome)]
-            await self._db.run(ledger.record_calls, records, self._now())
+            self._db.post(ledger.record_calls, records, self._now())
         return next((call.text for call in calls if isinstance(call, Completion)), "")
 
     async def moderate(
@@ -131,8 +130,7 @@ class AppHost:
                 conversation_id=session.conversation_id,
                 total_ms=round((time.monotonic() - began) * 1000),
             )
-            # Whoever waits for an answer does not wait for this.
-            self._tasks.spawn("record moderation", self._db.run(ledger.record_calls, [record], self._now()))
+            self._db.post(ledger.record_call, record, self._now())
 
 
 def _record(session: SessionRow, model: str, call: Attempt | Completion) -> CallRecord:

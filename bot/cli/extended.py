@@ -16,7 +16,6 @@ from bot.settings import Settings
 from bot.store import ledger, schema
 from bot.store.database import Database, DatabaseUnusable
 from bot.store.schema import SchemaState
-from bot.tasks import Tasks
 
 IN_MEMORY = "sqlite://"
 
@@ -33,7 +32,7 @@ def brings_platform(settings: Settings) -> bool:
 def extension_findings(settings: Settings) -> Iterator[Finding]:
     """One for each extension; a fault for those that stop the start."""
     try:
-        host = AppHost(Database(IN_MEMORY), Tasks(), now=utc_now, count=len)
+        host = AppHost(Database(IN_MEMORY), now=utc_now, count=len)
         added = add_extensions(settings, find_modules(settings.extensions), host, Faults())
     except SettingsError as error:
         for problem in error.problems:

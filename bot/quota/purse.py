@@ -129,7 +129,7 @@ class Purse:
             spending.is_open = bool(spending.said)
             raise
         finally:
-            self._tasks.spawn("count a call", self._db.run(self._settle, spending))
+            self._db.post(self._settle, spending)
 
     async def _ask_for(self, request: ModelRequest) -> Spending | Ruling:
         """Reserve for a call. Whoever is cancelled meanwhile makes none, and must not leave it reserved."""
@@ -140,13 +140,13 @@ class Purse:
         try:
             return await asyncio.shield(reserving)
         except asyncio.CancelledError:
-            self._tasks.spawn("count a call", self._give_up(reserving))
+            self._tasks.spawn("give up a call", self._give_up(reserving))
             raise
 
     async def _give_up(self, reserving: asyncio.Task[Spending | Ruling]) -> None:
         spending = await reserving
         if isinstance(spending, Spending):
-            await self._db.run(budgets.release, spending.reservation)
+            self._db.post(budgets.release, spending.reservation)
 
     def standings(self, tx: Tx, bill: Bill, whose: Whose) -> list[Standing]:
         """How the limits of somebody stand."""

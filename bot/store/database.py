@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -55,6 +56,11 @@ class Database:
         """Run `work(tx, ...)` on one consistent, read-only view of what is committed."""
         return await self._in_thread(self._reader, self._read_engine, work, *args, **kwargs)
 
+    def post(self, work: Callable[Concatenate[Tx, P], None], *args: P.args, **kwargs: P.kwargs) -> None:
+        """The same when its turn comes: nobody waits for it, and closing carries it out. A fault is only logged."""
+        posted = self._writer.submit(_transaction(self._engine, work, *args, **kwargs))
+        posted.add_done_callback(partial(_log_failure, work.__name__))
+
     async def scrub(self) -> None:
         """Leave nothing in files and buffers of what was deleted. Writes wait meanwhile: 1 s for some 100 MB."""
         in_thread = asyncio.get_running_loop().run_in_executor
@@ -69,11 +75,8 @@ class Database:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> T:
-        def transaction() -> T:
-            with engine.begin() as tx:
-                return work(tx, *args, **kwargs)
-
         # A write that has begun is carried out even if its caller is cancelled; cancelling cannot half-do it.
+        transaction = _transaction(engine, work, *args, **kwargs)
         return await asyncio.get_running_loop().run_in_executor(pool, transaction)
 
     async def close(self) -> None:
@@ -82,6 +85,21 @@ class Database:
             await asyncio.to_thread(pool.shutdown, wait=True)
         for engine in {self._engine, self._read_engine}:
             engine.dispose()
+
+
+def _transaction(
+    engine: Engine, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
+) -> Callable[[], T]:
+    def run() -> T:
+        with engine.begin() as tx:
+            return work(tx, *args, **kwargs)
+
+    return run
+
+
+def _log_failure(work: str, posted: Future[None]) -> None:
+    if (error := posted.exception()) is not None:
+        log.error("database.post_failed", work=work, error=repr(error), exc_info=error)
 
 
 def open_engine(url: str, *, read_only: bool = False) -> Engine:

@@ -10,6 +10,7 @@ import gc
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -85,7 +86,7 @@ class LoreReader:
         found = await asyncio.to_thread(_scan, _indexes(ready), _said(turn), self._context(turn, talk, before))
         for warning in found.warnings:  # by its kind alone, as keys may be somebody's own; /lore test shows them
             log.warning("lore.not_looked_for", session=turn.session.channel.session_key, why=warning.message.message_id)
-        return replace(turn, lore=found, lore_state=found.state if found.state != before else None)
+        return replace(turn, lore=found, lore_state=_as_kept(found.state, turn) if found.state != before else None)
 
     async def test(self, turn: Turn, text: str) -> Activation:
         """What would join in if the asker said this and nothing had been said before."""
@@ -150,7 +151,7 @@ class LoreReader:
         if not any(made.counts for made in ready):
             return NOTHING_COUNTED, LoreState()
         talk = await self._db.read(lore.read_talk, turn.session.id, turn.conversation_id, turn.position)
-        return talk, LoreState.load(talk.state)
+        return talk, _as_seen(LoreState.load(talk.state), turn)
 
     def _context(self, turn: Turn, talk: Talk, before: LoreState) -> ScanContext:
         def expand(text: str, where: Where) -> str:
@@ -218,6 +219,23 @@ def _counts(item: LoreItem) -> bool:
     by_past = wishes.keep_activate_after_match or wishes.dont_activate_after_match
     waits = entry.delay or entry.sticky or entry.cooldown
     return bool(waits or by_past) or any(number is not None for number in by_number)
+
+
+def _as_kept(state: LoreState, turn: Turn) -> LoreState:
+    """What is remembered of lore, with whose card and whose own book it is about: others that speak or ask in the same
+    conversation have entries of the same numbers.
+    """
+    return state.renamed(_kept_names(turn))
+
+
+def _as_seen(state: LoreState, turn: Turn) -> LoreState:
+    """The same the other way round, for a turn."""
+    return state.renamed({kept: name for name, kept in _kept_names(turn).items()})
+
+
+def _kept_names(turn: Turn) -> Mapping[str, str]:
+    owners = {CARD: turn.persona_id, MINE: turn.asker.key}
+    return {name: f"{name}@{sha256(owner.encode()).hexdigest()[:12]}" for name, owner in owners.items()}
 
 
 def _indexes(ready: Sequence[_Ready]) -> list[LoreIndex]:

@@ -209,6 +209,34 @@ async def test_lore_that_stays_for_some_messages_is_there_after_a_restart(make_a
         assert stays is (text in "ab"), text
 
 
+async def test_lore_that_stays_for_one_person_does_not_for_another_with_a_book_of_their_own(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    await keep(chat, BookKind.PERSON, "fake:alice", silly("wyrm", content="Hers.", sticky=30))
+    await keep(chat, BookKind.PERSON, "fake:bob", silly("tide", content="His.", sticky=9))
+    told = []
+    for text, author in (("wyrm", ALICE), ("hello", BOB), ("and?", ALICE), ("tide", BOB), ("so?", BOB), ("hm", ALICE)):
+        await chat.say(text, author=author, channel=GROUP)
+        told.append(re.findall(r"Hers\.|His\.", str(chat.last_prompt)))
+    assert told == [["Hers."], [], ["Hers."], ["His."], ["His."], ["Hers."]]
+
+
+async def test_lore_that_stays_for_one_persona_does_not_for_another_that_shares_the_conversation(
+    make_app: MakeApp, tmp_path: Path
+) -> None:
+    chat = await open_with(make_app, tmp_path, silly("wyrm", content="Hers.", sticky=9), persona_switch="shared")
+    book = {"entries": [silly("tide", content="His.", sticky=9)]}
+    (tmp_path / "cards" / "rex").mkdir()
+    (tmp_path / "cards" / "rex" / "card.json").write_text(json.dumps({**CARD, "name": "Rex", "character_book": book}))
+    await chat.say("wyrm")
+    assert "Hers." in last(chat)
+    await chat.say("/persona use rex")
+    await chat.say("hello")
+    assert "His." not in last(chat)
+    await chat.say("/persona use mira")
+    await chat.say("and?")
+    assert "Hers." in last(chat)
+
+
 async def test_lore_keeps_to_its_budget_and_what_is_always_there_comes_first(make_app: MakeApp, tmp_path: Path) -> None:
     entries = [entry("wyrm", content=f"Lore {number} " + "word " * 40, priority=9) for number in range(20)]
     steady = entry(content="The steady coast.", constant=True, priority=0)

@@ -43,6 +43,11 @@ class LoreState:
         found = {str(ref): _record(value) for ref, value in data.items()}
         return LoreState(records={ref: record for ref, record in found.items() if record})
 
+    def renamed(self, names: Mapping[str, str]) -> LoreState:
+        """The same with other names for some of the books."""
+        parted = ((*ref.partition("/"), record) for ref, record in self.records.items())
+        return LoreState(records={names.get(book, book) + mark + entry: record for book, mark, entry, record in parted})
+
     def record(self, ref: str, count: int) -> LoreRecord | None:
         """What holds of an entry where the conversation has so many messages."""
         record = self.records.get(ref)

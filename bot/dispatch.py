@@ -25,6 +25,10 @@ MAX_RESTARTS = 2
 """How often further fragments of a burst may restart its turn (DESIGN 4.7)."""
 
 
+ENDING_SECONDS = 30.0
+"""How long an answer that is ended may take to be closed; ours to choose."""
+
+
 class Interruption(StrEnum):
     """Why a turn must not go on."""
 
@@ -249,7 +253,9 @@ class Dispatcher:
         return dropped
 
     async def end_turns(self, author_key: str) -> None:
-        """End what is being answered to somebody anywhere, as /stop does, and forget what waits for them."""
+        """End what is being answered to somebody anywhere, as /stop does, and forget what waits for them. A platform
+        that keeps an answer waiting is waited for so long and no longer.
+        """
         ending = set[asyncio.Task[Any]]()
         for session_id, slot in [*self._slots.items()]:
             if slot.restart_with is not None and slot.restart_with.author_key == author_key:
@@ -259,7 +265,7 @@ class Dispatcher:
                 slot.control.interrupt(Interruption.STOP)
                 ending.add(slot.turn)
         if ending:
-            await asyncio.wait(ending)
+            await asyncio.wait(ending, timeout=ENDING_SECONDS)
 
     def turns_in(self, session_ids: Collection[int]) -> set[asyncio.Task[Any]]:
         """The turns that run in some sessions now."""

@@ -10,7 +10,6 @@ import gc
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -235,7 +234,7 @@ def _as_seen(state: LoreState, turn: Turn) -> LoreState:
 
 def _kept_names(turn: Turn) -> Mapping[str, str]:
     owners = {CARD: turn.persona_id, MINE: turn.asker.key}
-    return {name: f"{name}@{sha256(owner.encode()).hexdigest()[:12]}" for name, owner in owners.items()}
+    return {name: name + lore.owner_tag(owner) for name, owner in owners.items()}
 
 
 def _indexes(ready: Sequence[_Ready]) -> list[LoreIndex]:

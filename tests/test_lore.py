@@ -10,12 +10,15 @@ from random import Random
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 from structlog.testing import capture_logs
 
 from bot.llm.model import ModelUnreachable, Role
 from bot.personas.library import PersonaLibrary
 from bot.prompt.usage import PrefixBreak
 from bot.store import lorebooks
+from bot.store.lore import owner_tag
+from bot.store.lore_tables import lore_states
 from bot.store.lorebooks import BookKey, BookKind
 from bot.testing import Reply, ScriptedModel, make_author
 from tests.conftest import MakeApp
@@ -218,6 +221,9 @@ async def test_lore_that_stays_for_one_person_does_not_for_another_with_a_book_o
         await chat.say(text, author=author, channel=GROUP)
         told.append(re.findall(r"Hers\.|His\.", str(chat.last_prompt)))
     assert told == [["Hers."], [], ["Hers."], ["His."], ["His."], ["Hers."]]
+    await chat.ask(f"/privacy forget-me {chat.app.desk.eraser.code_for(ALICE.key)}", channel=GROUP)
+    states = str(await chat.app.core.db.read(lambda tx: tx.execute(select(lore_states.c.state)).scalars().all()))
+    assert (owner_tag(ALICE.key) in states, owner_tag(BOB.key) in states) == (False, True)
 
 
 async def test_lore_that_stays_for_one_persona_does_not_for_another_that_shares_the_conversation(

@@ -21,6 +21,7 @@ from bot.store.conversations import raise_generations
 from bot.store.database import Tx
 from bot.store.gists import forget_gists_since
 from bot.store.ledger_tables import budgets, model_calls, quota_notices, reservations
+from bot.store.lore import forget_owner
 from bot.store.lore_tables import chosen_greetings, lore_entries, lore_states, lorebooks
 from bot.store.memory_tables import compactions, memory_items, memory_sources
 from bot.store.metadata import extension_metadata
@@ -130,6 +131,7 @@ def erase_person(tx: Tx, key: str, now: datetime) -> Erased:
         if entry.kind is not None:
             counts[entry.kind] += count
     forget_moods(tx, traces.group_conversations, frozenset(traces.said))
+    forget_owner(tx, traces.group_conversations, key)
     _forget_hand(tx, key)
     for session_id in traces.groups:
         raise_generations(tx, session_id)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from sqlalchemy import Integer, bindparam, func, select
@@ -64,6 +65,21 @@ def read_talk(tx: Tx, session_id: int, conversation_id: int, up_to: int) -> Talk
         state=json.loads(state) if state else None,
         greeting=chosen_greeting(tx, conversation_id),
     )
+
+
+def owner_tag(owner: str) -> str:
+    """By what the records of somebody's book, or of a persona's card, are told from those of others."""
+    return "@" + sha256(owner.encode()).hexdigest()[:12]
+
+
+def forget_owner(tx: Tx, conversation_ids: Collection[int], owner: str) -> None:
+    """Let some conversations remember nothing of somebody's book."""
+    mark = f"{owner_tag(owner)}/"
+    for conversation_id in conversation_ids:
+        state = tx.execute(_STATE, {"conversation_id": conversation_id}).scalar() or ""
+        if mark in state:
+            left = {ref: record for ref, record in json.loads(state).items() if mark not in ref}
+            save_state(tx, conversation_id, left)
 
 
 def save_state(tx: Tx, conversation_id: int, state: Mapping[str, Sequence[int]]) -> None:

@@ -9,7 +9,7 @@ from bot.personas.formats import read_file
 from tests.cards import as_json, picture
 from tests.conftest import MakeApp
 from tests.talking import open_chat
-from tests.test_commands_personas import plain, upload
+from tests.test_commands_personas import bring, plain, upload
 
 
 async def test_what_is_odd_about_a_card_and_why_it_is_refused_is_told_in_the_callers_language(
@@ -25,6 +25,16 @@ async def test_what_is_odd_about_a_card_and_why_it_is_refused_is_told_in_the_cal
     assert "JSON 已损坏，第 1 行：" in told
     assert told.endswith("请重新导出卡片。")
     assert "请发送 JSON 格式的世界书" in await chat.ask("/lore import", attachments=upload(plain("Mira")))
+
+
+async def test_what_made_a_version_is_told_in_the_callers_language(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    await chat.ask("/session set language zh")
+    name = f"-p {await bring(chat, plain('Mira'))}"
+    for line in (f"edit scenario A harbour. {name}", f"revert 1 {name}"):
+        await chat.ask(f"/persona {line}")
+    told = await chat.ask("/persona versions mira")
+    assert [line.split(" · ")[2] for line in told.splitlines() if " · " in line] == ["还原 1", "场景", "导入"]
 
 
 def test_who_runs_the_bot_reads_the_same_in_english() -> None:

@@ -33,9 +33,10 @@ def _demand_use(key: str) -> None:
     if key.startswith("@@"):
         raise UserError("lore-key-decorator", key=key)
     shaped = as_pattern(key)
-    problem = why_refused(shaped[0]) if shaped else ""
-    if problem:
-        raise UserError("lore-key-pattern", key=key, problem=problem)
+    refused = why_refused(shaped[0]) if shaped else None
+    if refused is not None:
+        message_id, facts = refused
+        raise UserError(message_id, key=key, **facts)
 
 
 def are_set_apart(call: Call) -> bool:

@@ -7,7 +7,7 @@ from bot.commands.clearing import YES
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.pages import PAGE, page_of, paged
 from bot.commands.persona import CHOSEN_PERSONA, PERSONA, suggest_personas
-from bot.commands.persona_changes import EDITABLE, as_it_is_now, change_fields, field_text, tell_change
+from bot.commands.persona_changes import EDITABLE, as_it_is_now, change_fields, field_names, field_text, tell_change
 from bot.commands.persona_form import MORE, make_form, take_form
 from bot.commands.persona_interview import INTERVIEW_COMMANDS, begin_questions
 from bot.commands.persona_rights import PERSONA_FLAG, demand_rights, own_persona
@@ -17,6 +17,8 @@ from bot.store import personas
 from bot.store.database import Tx
 from bot.store.personas import Version
 
+BY_COMMAND = ("import", "revert")
+"""What makes a version besides an edit of fields."""
 SHOWN_CHARS = 1_500
 """Of a field's text in a message; a longer one comes as a file."""
 
@@ -53,15 +55,24 @@ async def list_versions(call: Call, desk: Desk) -> Outbound:
     """`/persona versions [persona] [-p page]`: what an imported card said at what time."""
     persona = await own_persona(call, desk)
     page = page_of(await desk.db.read(personas.list_versions, persona.id), call)
-    lines = [_line(version, version.number == persona.version, call) for version in page.entries]
+    lines = [_line(version, version.number == persona.version, call, desk) for version in page.entries]
     heading = desk.text("persona-versions", call.locale, persona=persona.name)
     return paged(heading, lines, page, f"persona versions {persona.id}", call, desk)
 
 
-def _line(version: Version, is_current: bool, call: Call) -> str:
+def _line(version: Version, is_current: bool, call: Call, desk: Desk) -> str:
     mark = " ✅" if is_current else ""
     at = f"{call.local(version.changed_at):%Y-%m-%d %H:%M}"
-    return f"**{version.number}**{mark} · {at} · {inert(version.change)} · {inert(version.changed_by)}"
+    change = inert(_named(version.change, call, desk))
+    return f"**{version.number}**{mark} · {at} · {change} · {inert(version.changed_by)}"
+
+
+def _named(change: str, call: Call, desk: Desk) -> str:
+    """What made a version, in the caller's language: the fields that were edited, or a command with its number."""
+    word, _, number = change.partition(" ")
+    if word in BY_COMMAND:
+        return f"{desk.names.of_command(('persona', word), call.locale)[0]} {number}".rstrip()
+    return field_names(dict.fromkeys(change.split(", "), ""), call, desk)
 
 
 async def revert(call: Call, desk: Desk) -> Outbound:

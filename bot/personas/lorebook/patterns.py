@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -58,19 +58,21 @@ def compile_pattern(pattern: str, flags: str = "") -> Pattern | None:
         return None
 
 
-def why_refused(pattern: str) -> str:
-    """What is wrong with a pattern that `compile_pattern` does not make ready; blank for one that it does."""
+def why_refused(pattern: str) -> tuple[str, Mapping[str, str | int]] | None:
+    """What is wrong with a pattern that `compile_pattern` does not make ready, as a text of the catalogue and its facts
+    beside the `key`; `None` for one that it does.
+    """
     import regex
 
     if len(pattern) > MAX_PATTERN_CHARS:
-        return f"it is longer than {MAX_PATTERN_CHARS:,} characters"
+        return "lore-key-long", {"most": MAX_PATTERN_CHARS}
     if _REFUSED.search(pattern):
-        return "recursion and named lists are refused"
+        return "lore-key-recursion", {}
     try:
         regex.compile(pattern, regex.VERSION0, cache_pattern=False)
     except (regex.error, ValueError, RecursionError, OverflowError) as error:
-        return str(error)
-    return ""
+        return "lore-key-pattern", {"problem": str(error)}
+    return None
 
 
 class Patience:

@@ -6,18 +6,13 @@ Knows no platform: recordings come as bytes, and what is spoken leaves as a file
 from __future__ import annotations
 
 import re
-import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import datetime
 
-from bot.accounting import side_record
 from bot.llm.endpoints import Endpoints, Recording
-from bot.llm.model import INTERRUPTED, Finish, ModelError
+from bot.llm.model import Usage
+from bot.llm.transcripts import TOKENS_A_SECOND
 from bot.settings import VoiceSettings
-from bot.store import ledger
-from bot.store.database import Database
+from bot.side_calls import SideCalls
 from bot.store.images import ImageRow
 from bot.turn import Turn
 
@@ -44,21 +39,27 @@ class Transcriber:
     servers: Endpoints
     name: str
     given: VoiceSettings
-    db: Database
-    now: Callable[[], datetime]
+    calls: SideCalls
 
     async def transcribe(self, turn: Turn, recording: ImageRow) -> str:
         """What is said in a recording; "" for silence. The call is in the ledger.
 
         Raises:
-            ModelError: the model could not be asked.
+            ModelError: the model could not be asked, or a limit has no room for it.
         """
         media_type = recording.media_type.partition(";")[0]
         file = Recording(name=f"voice.{ENDINGS.get(media_type, 'ogg')}", media_type=media_type, data=recording.data)
-        async with _entered(self.db, self.now, turn, "transcription", self.name):
+        length = Usage(input_tokens=TOKENS_A_SECOND * self._seconds_of(recording))
+        async with self.calls.counted(turn, "transcription", self.name, length) as call:
             said = await self.servers.transcribe(self.name, file, seconds=self.given.timeout.total_seconds())
-        words = " ".join(said.split())
+            call.usage = said.usage or length
+        words = " ".join(said.text.split())
         return words if len(words) <= MOST_CHARS else words[:MOST_CHARS] + "…"
+
+    def _seconds_of(self, recording: ImageRow) -> int:
+        """How long a recording is, as its platform says, or may be."""
+        told = _LENGTH.match(recording.name)
+        return min(int(told[1]) + 1, self.given.max_seconds) if told else self.given.max_seconds
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -68,8 +69,7 @@ class Speaking:
     servers: Endpoints
     name: str
     given: VoiceSettings
-    db: Database
-    now: Callable[[], datetime]
+    calls: SideCalls
 
     @property
     def ending(self) -> str:
@@ -78,36 +78,19 @@ class Speaking:
 
     async def speak(self, turn: Turn, text: str) -> bytes:
         """An answer as a file of the configured form; nothing where there is nothing to be heard. The call is in the
-        ledger.
+        ledger, with a token for each character.
 
         Raises:
-            ModelError: the model could not be asked.
+            ModelError: the model could not be asked, or a limit has no room for it.
         """
         words = audible(text)
         if not words:
             return b""
         given = self.given
-        async with _entered(self.db, self.now, turn, "speech", self.name):
+        async with self.calls.counted(turn, "speech", self.name, Usage(input_tokens=len(words))):
             return await self.servers.speak(
                 self.name, words, voice=given.speaker, form=given.form, seconds=given.timeout.total_seconds()
             )
-
-
-@asynccontextmanager
-async def _entered(
-    db: Database, now: Callable[[], datetime], turn: Turn, purpose: str, model: str
-) -> AsyncIterator[None]:
-    """A call that is in the ledger whatever comes of it. Such endpoints count no tokens."""
-    started, outcome = time.monotonic(), INTERRUPTED
-    try:
-        yield
-        outcome = Finish.STOP.value
-    except ModelError as error:
-        outcome = error.kind
-        raise
-    finally:
-        total_ms = round((time.monotonic() - started) * 1000)
-        db.post(ledger.record_call, side_record(turn, purpose, model, outcome, total_ms=total_ms), now())
 
 
 def audible(text: str) -> str:
@@ -121,6 +104,7 @@ def audible(text: str) -> str:
     return text[: ends[-1] if ends else MOST_CHARS].rstrip()
 
 
+_LENGTH = re.compile(r".*, (\d{1,6}) s\b")  # the last in what a message tells of a recording: "voice message, 12 s"
 _UNSPOKEN = (
     (re.compile(r"```.*?(?:```|\Z)", re.DOTALL), " "),
     (re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)"), r"\1"),

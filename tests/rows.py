@@ -26,7 +26,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
         "bot.greeting",
     ),
     ("bot.apology", "bot.tools", "bot.tool_calls"),
-    ("bot.agent", "bot.memory", "bot.accounting", "bot.vision", "bot.voice", "bot.settling", "bot.running_rounds"),
+    ("bot.agent", "bot.memory", "bot.accounting", "bot.side_calls", "bot.vision", "bot.voice", "bot.settling", "bot.running_rounds"),
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge", "bot.approvals"),
     ("bot.commands",),
     ("bot.pipeline", "bot.recording", "bot.judging", "bot.introduction", "bot.asking"),

@@ -54,11 +54,19 @@ def metered(
 
 def build_quota(core: Core, models: Models) -> Quota:
     """All limits."""
-    return Quota(core.settings.quota, clock=time.monotonic, is_paid=_is_paid(models), purse=models.purse)
+    return Quota(core.settings.quota, clock=time.monotonic, is_paid=_is_paid(core, models), purse=models.purse)
 
 
-def _is_paid(models: Models) -> Callable[[str], bool]:
-    return lambda model: model.partition("/")[0] in models.cost_money
+def _is_paid(core: Core, models: Models) -> Callable[[str], bool]:
+    """Whether an answer costs money: by its model, or by another one that hears, sees or speaks for it."""
+    given = core.settings
+    beside = (given.vision_model, given.voice.transcription_model, given.voice.speech_model)
+
+    def is_paid(model: str) -> bool:
+        return model.partition("/")[0] in models.cost_money
+
+    is_any_paid = any(is_paid(models.directory.effective(name)) for name in beside if name)
+    return lambda model: is_any_paid or is_paid(model)
 
 
 def price_problems(settings: Settings, named: Iterable[tuple[str, str]]) -> Iterator[str]:

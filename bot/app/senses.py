@@ -17,6 +17,7 @@ from bot.tools import Tool
 from bot.turn import Turn
 
 if TYPE_CHECKING:
+    from bot.side_calls import SideCalls
     from bot.vision import Vision
 
 
@@ -29,7 +30,7 @@ def build_senses(core: Core, models: Models, opener: TurnOpener) -> PutInWords:
     from bot.voice import Transcriber
 
     ears = models.directory.effective(given.transcription_model)
-    transcriber = Transcriber(servers=models.servers, name=ears, given=given, db=core.db, now=core.now)
+    transcriber = Transcriber(servers=models.servers, name=ears, given=given, calls=_side_calls(core, models))
     return Senses(
         db=core.db,
         opener=opener,
@@ -49,7 +50,7 @@ def build_spoken(core: Core, models: Models) -> SpeakAfter:
     from bot.voice import Speaking
 
     name = models.directory.effective(given.speech_model)
-    speaking = Speaking(servers=models.servers, name=name, given=given, db=core.db, now=core.now)
+    speaking = Speaking(servers=models.servers, name=name, given=given, calls=_side_calls(core, models))
     return SpokenAnswers(speaking=speaking, adapters=core.platforms, db=core.db, tasks=core.tasks).follow
 
 
@@ -65,6 +66,12 @@ def picture_tools(core: Core, models: Models) -> tuple[Tool, ...]:
 def sees(models: Models, model: str) -> bool:
     """Whether a model takes pictures, as far as is known."""
     return models.catalogue.limits(model).vision and Quirk.NO_IMAGES not in models.servers.learned(model)
+
+
+def _side_calls(core: Core, models: Models) -> SideCalls:
+    from bot.side_calls import SideCalls
+
+    return SideCalls(db=core.db, tariff_of=models.tariffs.of, purse=models.purse, now=core.now)
 
 
 def _build_vision(core: Core, models: Models) -> Vision:

@@ -14,11 +14,12 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from bot.llm.answer import BrokenAnswer, sound
+from bot.llm.answer import BrokenAnswer
 from bot.llm.connection import CONNECT_SECONDS, FAULTS, Connection, read_fault
 from bot.llm.model import ModelRefused
 from bot.llm.quirks import Kind, ThinkingStyle
 from bot.llm.refusals import Refusal, error_for
+from bot.llm.transcripts import Transcript, read_transcript
 from bot.llm.verdicts import read_verdicts
 
 
@@ -93,7 +94,7 @@ class Endpoints:
             answer = await connection.moderate({"model": _bare(model), "input": list(texts)})
             return read_verdicts(answer, len(texts))
 
-    async def transcribe(self, model: str, recording: Recording, *, seconds: float) -> str:
+    async def transcribe(self, model: str, recording: Recording, *, seconds: float) -> Transcript:
         """What is said in a recording, within `seconds`. It is asked once.
 
         Raises:
@@ -101,11 +102,9 @@ class Endpoints:
         """
         async with self._asking(model, seconds) as connection:
             file = (recording.name, recording.data, recording.media_type)
-            answer = await connection.transcribe({"model": _bare(model), "response_format": "json"}, file)
-            text = answer.get("text") if isinstance(answer, dict) else answer
-            if not isinstance(text, str):
-                raise BrokenAnswer(f"no transcript: {str(answer)[:80]}")
-            return sound(text).strip()
+            return read_transcript(
+                await connection.transcribe({"model": _bare(model), "response_format": "json"}, file)
+            )
 
     async def speak(self, model: str, text: str, *, voice: str, form: str, seconds: float) -> bytes:
         """A text as speech: a file of that form (`mp3`, `opus`), within `seconds`. It is asked once.

@@ -105,7 +105,7 @@ _DATED = re.compile(r"(?:-(?:latest|preview|\d{4}-\d\d-\d\d|\d\d-\d{4}|\d\d-\d\d
 
 @cache
 def _table() -> Mapping[str, Tariff]:
-    rows = (line.split() for line in _PRICES.splitlines())
+    rows = (line.split() for line in (_PRICES + _VOICES).splitlines())
     return {
         name: Tariff(
             input=float(read) * PER_MILLION,
@@ -276,4 +276,15 @@ groq/llama-3-1-8b-instant 0.05 0.05 0.08
 groq/llama-3-3-70b-versatile 0.59 0.59 0.79
 groq/qwen/qwen3-32b 0.29 0.29 0.59
 groq/qwen/qwen3-8-27b 0.8 0.8 4
+"""
+
+# The same of what hears and speaks, as OpenAI's price list has it by the minute and the character. A token is a tenth
+# of a second that is heard, or a character that is spoken.
+_VOICES = """\
+whisper-1 10 10 0
+gpt-4o-transcribe 6 6 10
+gpt-4o-mini-transcribe 3 3 5
+tts-1 15 15 0
+tts-1-hd 30 30 0
+gpt-4o-mini-tts 16 16 0
 """

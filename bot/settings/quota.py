@@ -22,7 +22,7 @@ class QuotaSettings(Group):
     """The limits. What is beyond one costs no model call; whoever asks is told once."""
 
     messages_per_minute: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
-        "auto", description="answers per person; 0 = no limit; auto = 20 unless the model runs on this machine"
+        "auto", description="answers per person; 0 = no limit; auto = 20 unless all its models run on this machine"
     )
     place_messages_per_minute: int = Field(0, ge=0, description="answers in one place; 0 = no limit")
     total_messages_per_minute: int = Field(0, ge=0, description="answers everywhere; 0 = no limit")

@@ -32,6 +32,8 @@ class Audio:
 
     transcripts: dict[bytes, str | Refuse] = field(default_factory=dict)
     """What is said in a recording; one that is not here is silence."""
+    usage: dict[str, Any] | None = None
+    """What it says that it has counted with a transcript."""
     speech: Refuse | None = None
     """How speaking fails, if it does."""
     gates: tuple[asyncio.Event, asyncio.Event] | None = None
@@ -62,7 +64,9 @@ class Audio:
             self.gates[0].set()
             await self.gates[1].wait()
         said = self.transcripts.get(data, "")
-        return _refusal(said) if isinstance(said, Refuse) else web.json_response({"text": said})
+        if isinstance(said, Refuse):
+            return _refusal(said)
+        return web.json_response({"text": said} | ({"usage": self.usage} if self.usage else {}))
 
     async def _speak(self, http: web.Request) -> web.StreamResponse:
         body = await http.json()

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from bot.chat import Adapter, Outbound, OutFile, SentPart
+from bot.hook_calls import HookCalls
 from bot.llm.model import ModelError
 from bot.settings import TERMINAL
 from bot.store.database import Database
@@ -24,6 +25,7 @@ class SpokenAnswers:
     """A recording is one more part of its reply, so that it goes when that goes."""
 
     speaking: Speaking
+    hooks: HookCalls
     adapters: Mapping[str, Adapter]
     db: Database
     tasks: Tasks
@@ -35,15 +37,23 @@ class SpokenAnswers:
             self.tasks.spawn("speak an answer", self._speak(turn, reply_id, text, len(parts)))
 
     async def _speak(self, turn: Turn, reply_id: int, text: str, ordinal: int) -> None:
+        channel = turn.session.channel
+        wanted = await self.hooks.on_outbound(
+            channel, Outbound(text=text)
+        )  # of a recording they could not judge a word
+        if wanted is None:
+            return
         try:
-            data = await self.speaking.speak(turn, text)
+            data = await self.speaking.speak(turn, wanted.text)
         except ModelError as error:
             log.warning("voice.not_spoken", model=self.speaking.name, problem=str(error))
             return
         if not data or not await self.db.read(is_shown, reply_id):
             return  # taken back meanwhile
-        channel = turn.session.channel
-        stream = await self.adapters[channel.platform].open_reply(channel, speaker=turn.speaker)
+        adapter = self.adapters[channel.platform]
+        stream = await adapter.open_reply(channel, speaker=turn.speaker)
         voice = OutFile(name=f"answer.{self.speaking.ending}", text="", data=data)
         sent = await stream.finish(Outbound(text="", voice=voice))
-        await self.db.run(add_parts, reply_id, [replace(part, ordinal=ordinal + part.ordinal) for part in sent])
+        parts = [replace(part, ordinal=ordinal + part.ordinal) for part in sent]
+        if not await self.db.run(add_parts, reply_id, parts):  # taken back while it was sent
+            await adapter.delete(channel, [part.message_id for part in parts if part.message_id is not None])

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
+from types import ModuleType
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
-from bot.chat import Attachment, AttachmentKind, InboundKind, Severity
+from bot.chat import Attachment, AttachmentKind, ChannelRef, InboundKind, Outbound, Severity
 from bot.cli.servers import voice_finding
+from bot.hooks import DROP, Drop, Hooks
 from bot.llm.catalogue import Catalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import configured_providers
@@ -33,10 +37,24 @@ def recording(data: bytes = DUCK, note: str = "voice message, 12 s") -> Attachme
     return Attachment(kind=AttachmentKind.AUDIO, name="voice.ogg", media_type="audio/ogg", data=data, note=note)
 
 
+class SlowToSpeak(FakeAdapter):
+    """An adapter that lets the first recording wait at the door."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.at_door, self.opens = asyncio.Event(), asyncio.Event()
+
+    async def open_reply(self, channel: ChannelRef, **given: Any) -> Any:
+        if self.replies and not self.at_door.is_set():
+            self.at_door.set()
+            await self.opens.wait()
+        return await super().open_reply(channel, **given)
+
+
 @asynccontextmanager
 async def speaking(make_app: MakeApp, *answers: str, **more: Any) -> AsyncIterator[tuple[Chat, OpenAIEmulator]]:
     """A chat whose server `lab` writes down what is said; with `speaks`, it speaks, too."""
-    adapter, speaks = FakeAdapter(), more.pop("speaks", False)
+    adapter, speaks = more.pop("adapter", None) or FakeAdapter(), more.pop("speaks", False)
     async with OpenAIEmulator() as server:
         server.audio.transcripts[DUCK] = "Where is my\n umbrella? "
         voice = {
@@ -50,7 +68,8 @@ async def speaking(make_app: MakeApp, *answers: str, **more: Any) -> AsyncIterat
 
 async def calls_of(chat: Chat) -> list[tuple[str, str, str]]:
     columns = (model_calls.c.purpose, model_calls.c.model, model_calls.c.outcome)
-    rows = await chat.app.core.db.read(lambda tx: tx.execute(select(*columns).order_by(model_calls.c.id)).all())
+    wanted = select(*columns).order_by(model_calls.c.id)
+    rows = await chat.app.core.db.run(lambda tx: tx.execute(wanted).all())  # behind what was posted
     return [tuple(row) for row in rows]
 
 
@@ -104,6 +123,14 @@ async def test_silence_is_heard_once(make_app: MakeApp) -> None:
         assert chat.last_prompt[-1][1].endswith("[voice message, 12 s]")
 
 
+async def test_of_two_recordings_alike_each_has_its_own_words(make_app: MakeApp) -> None:
+    async with speaking(make_app) as (chat, server):
+        server.audio.transcripts |= {b"OggS one": "One. [image x.png]", b"OggS two": "Two."}
+        await chat.say("", attachments=(recording(b"OggS one"), recording(b"OggS two")))
+        notes = "[voice message, 12 s] One. (image x.png)\n[voice message, 12 s] Two."
+        assert chat.last_prompt[-1][1].endswith(notes)
+
+
 async def test_an_edit_of_its_words_keeps_what_was_said_aloud(make_app: MakeApp) -> None:
     async with speaking(make_app) as (chat, _):
         await chat.say("lisen", attachments=(recording(),), message_id="7")
@@ -142,6 +169,36 @@ async def test_a_recording_is_a_part_of_its_reply_and_goes_with_it(make_app: Mak
         assert [(row.ordinal, row.state) for row in rows] == [(0, "sent"), (1, "sent")]
         await chat.say("/undo")
         assert chat.adapter.deleted == [row.platform_message_id for row in rows]
+
+
+async def test_a_recording_that_is_sent_while_its_reply_is_taken_back_is_taken_back_as_well(make_app: MakeApp) -> None:
+    async with speaking(make_app, speaks=True, adapter=(adapter := SlowToSpeak())) as (chat, _):
+        await chat.say("where?")
+        await adapter.at_door.wait()
+        await chat.say("/undo")
+        adapter.opens.set()
+        while len(chat.adapter.deleted) < 2:
+            await parts(chat)
+        assert chat.adapter.deleted == ["m1", "m3"]  # between them stands what /undo told
+
+
+async def test_what_hooks_make_of_an_answer_on_its_way_out_is_what_is_spoken(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def tame(_channel: ChannelRef, outbound: Outbound) -> Outbound | Drop | None:
+        if "secret" in outbound.text:
+            return DROP
+        return replace(outbound, text=outbound.text.replace("damn", "darn"))
+
+    module: Any = ModuleType("stranger")
+    module.HOOKS = Hooks(on_outbound=tame)
+    monkeypatch.setitem(sys.modules, "stranger", module)
+    answers, more = ("damn it", "a secret", "bye"), {"speaks": True, "extensions": ("stranger",)}
+    async with speaking(make_app, *answers, **more) as (chat, server):
+        for count, text in ((2, "one"), (2, "two"), (4, "three")):
+            await chat.say(text)
+            await chat.adapter.wait_for(count)
+        assert [spoken["input"] for spoken in server.audio.spoken] == ["darn it", "bye"]
 
 
 @pytest.mark.parametrize("speech", [GONE, Refuse(status=200, body={"error": "?"})], ids=["overloaded", "no speech"])

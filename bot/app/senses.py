@@ -51,7 +51,9 @@ def build_spoken(core: Core, models: Models) -> SpeakAfter:
 
     name = models.directory.effective(given.speech_model)
     speaking = Speaking(servers=models.servers, name=name, given=given, calls=_side_calls(core, models))
-    return SpokenAnswers(speaking=speaking, adapters=core.platforms, db=core.db, tasks=core.tasks).follow
+    return SpokenAnswers(
+        speaking=speaking, hooks=core.hooks, adapters=core.platforms, db=core.db, tasks=core.tasks
+    ).follow
 
 
 def picture_tools(core: Core, models: Models) -> tuple[Tool, ...]:

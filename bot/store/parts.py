@@ -55,10 +55,13 @@ def settle_parts(tx: Tx, reply_id: int, parts: Sequence[SentPart]) -> ReplyState
     return state
 
 
-def add_parts(tx: Tx, reply_id: int, parts: Sequence[SentPart]) -> None:
-    """Keep where more of a reply stands that is settled; its state stays what it is."""
+def add_parts(tx: Tx, reply_id: int, parts: Sequence[SentPart]) -> bool:
+    """Keep where more of a reply stands that is settled; its state stays what it is. Tells whether the reply stands."""
+    if not is_shown(tx, reply_id):
+        return False
     for part in parts:
         tx.execute(_PUT, _row(reply_id, part.ordinal, part.message_id, part.state))
+    return True
 
 
 def is_shown(tx: Tx, reply_id: int) -> bool:

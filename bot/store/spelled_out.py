@@ -46,12 +46,15 @@ def tell_pictures(tx: Tx, told: Mapping[int, str], count: Callable[[str], int]) 
 
 def tell_recording(tx: Tx, recording: ImageRow, words: str, count: Callable[[str], int]) -> None:
     """Let what was said stand behind the note of a recording, which is needed no longer; if it is still there."""
-    if not tx.execute(delete(images).where(images.c.id == recording.id)).rowcount:
+    waiting = [(number, row) for number, row in _rows(tx, [recording.message_id], "audio/%") if row.id == recording.id]
+    if not waiting:
         return  # deleted meanwhile, and perhaps its message, too
+    tx.execute(delete(images).where(images.c.id == recording.id))
     said, files = _text(tx, recording.message_id)
-    note = f"[{recording.name}]"
-    if words and note in files:
-        _rewrite(tx, recording.message_id, said + files.replace(note, f"{note} {words}", 1), count)
+    untold = [*re.finditer(rf"{re.escape(f'[{recording.name}]')}$", files, re.MULTILINE)]
+    if words and (number := waiting[0][0]) < len(untold):
+        end = untold[number].end()
+        _rewrite(tx, recording.message_id, f"{said}{files[:end]} {words.translate(_INERT)}{files[end:]}", count)
 
 
 def _rows(tx: Tx, message_ids: Sequence[int], kind: str) -> Iterator[tuple[int, ImageRow]]:

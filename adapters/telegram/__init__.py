@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from bot.sparing import barred, put_off
 
-UNWANTED = ("click", "cryptography", "pygments", "rich")
-"""What the library and its HTTP client load wherever it is installed: to read passports that nobody shows us, and for a
-command line of their own.
-"""
-
 SELDOM = (
-    "httpx",  # its own way to the server; ours is aiohttp
+    "httpx",  # its own way to the server, where ours is aiohttp; brings a command line with click and rich
     "telegram._business",
     "telegram._chatbackground",
     "telegram._chatboost",
@@ -45,5 +40,5 @@ SELDOM = (
 )
 """How the names of modules begin that a chat hardly ever needs: payments, gifts, inline queries and the like."""
 
-with barred(*UNWANTED), put_off(*SELDOM):
+with barred("cryptography"), put_off(*SELDOM):  # the first would read passports, which nobody shows us
     import telegram  # noqa: F401

@@ -57,6 +57,35 @@ async def test_telegram_brings_voice_messages_within_the_caps(
     assert file.data == (data if kind is AttachmentKind.AUDIO else b"")
 
 
+SOUND_FILES = [(SPOKEN, AttachmentKind.AUDIO), (LONG, AttachmentKind.OTHER)]
+"""Bytes, and what becomes of a sound file of so many, however long it is."""
+
+
+@pytest.mark.parametrize(("data", "kind"), SOUND_FILES, ids=["small", "large"])
+async def test_discord_brings_sound_files_by_their_size(data: bytes, kind: AttachmentKind) -> None:
+    async with staged(options=LISTENING) as scene:
+        scene.world.post(scene.bob.dm_channel, scene.bob, attachments=[("memo.mp3", data)])
+        file = the_file(await scene.bot.hears())
+    assert (file.kind, file.name) == (kind, "memo.mp3")
+    if kind is AttachmentKind.AUDIO:
+        assert (file.note, file.media_type, file.data) == ("memo.mp3, audio, 54 B", "audio/mpeg", data)
+
+
+@pytest.mark.parametrize(("data", "kind"), SOUND_FILES, ids=["small", "large"])
+@pytest.mark.parametrize("is_document", [False, True], ids=["as music", "as a file"])
+async def test_telegram_brings_sound_files_by_their_size(data: bytes, kind: AttachmentKind, is_document: bool) -> None:
+    async with TelegramEmulator() as telegram:
+        stage = Stage(telegram)
+        sent = telegram.document(data, "memo.mp3", "audio/mpeg")
+        if not is_document:
+            sent = {"audio": {**sent["document"], "duration": 600}}
+        async with stage.running(options=EARS) as (_adapter, ears):
+            telegram.say(stage.alice, stage.private, **sent)
+            file = the_file((await ears.hear(1))[0])
+    assert (file.kind, file.name, file.media_type) == (kind, "memo.mp3", "audio/mpeg")
+    assert file.data == (data if kind is AttachmentKind.AUDIO else b"")
+
+
 async def test_telegram_brings_the_voice_message_that_is_replied_to() -> None:
     async with TelegramEmulator() as telegram:
         stage = Stage(telegram)

@@ -32,6 +32,8 @@ AT_ONCE = 0.0
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
+AUDIO_TYPES = "audio/"
+
 TEXT_TYPE = re.compile(r"text/.+|application/(.+\+)?(json|xml|x?-?yaml|toml|javascript|x-sh|x-python|sql)")
 UNKNOWN_TYPE = "application/octet-stream"
 """What Discord says of source code and many other texts; their bytes decide."""
@@ -108,8 +110,8 @@ class Files:
     async def _read(self, file: discord.Attachment, room: int, deadline: float) -> Attachment:
         try:
             async with self._until(deadline):
-                if file.is_voice_message() and self._options.audio_bytes:
-                    return await self._read_voice(file, min(room, self._options.audio_bytes))
+                if self._options.audio_bytes and (file.is_voice_message() or _media_type(file).startswith(AUDIO_TYPES)):
+                    return await self._read_recording(file, min(room, self._options.audio_bytes))
                 if _media_type(file) in IMAGE_TYPES:
                     return await self._read_image(file, min(room, self._options.image_bytes))
                 if _media_type(file) == UNKNOWN_TYPE or TEXT_TYPE.fullmatch(_media_type(file)):
@@ -134,13 +136,17 @@ class Files:
         finally:
             self._reading.discard(timeout)
 
-    async def _read_voice(self, file: discord.Attachment, limit: int) -> Attachment:
+    async def _read_recording(self, file: discord.Attachment, limit: int) -> Attachment:
+        # Discord tells the length of voice messages alone; other recordings are held to their size.
         if file.size > limit or (file.duration or 0) > self._options.audio_seconds:
             return noted(file, "too long to listen to")
         data = await self._fetch(file.url, limit + 1)
         if len(data) > limit:
             return noted(file, "too long to listen to")
-        return replace(noted(file), kind=AttachmentKind.AUDIO, media_type=_media_type(file), size=len(data), data=data)
+        plain = noted(file)
+        note = plain.note if file.is_voice_message() else f"{plain.name}, {plain.note}"
+        more = {"media_type": _media_type(file), "size": len(data), "data": data, "note": note}
+        return replace(plain, kind=AttachmentKind.AUDIO, **more)
 
     async def _read_image(self, file: discord.Attachment, limit: int) -> Attachment:
         if file.size > limit:

@@ -15,7 +15,7 @@ class DiscordOptions:
     text_bytes: int = 64 << 10
     """Of one text file; the rest of a longer one is left out, with a note (D30)."""
     audio_bytes: int = 0
-    """Of one voice message; 0 = they are mentioned, not fetched."""
+    """Of one voice message or other recording; 0 = they are mentioned, not fetched."""
     audio_seconds: int = 300
     """The same of its length."""
     message_bytes: int = 16 << 20

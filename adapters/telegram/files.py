@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import structlog
-from telegram import Bot, Message
+from telegram import Audio, Bot, Document, Message, Voice
 from telegram.error import TelegramError
 
 from adapters.incoming import image_type, size_in_words
@@ -23,6 +23,7 @@ from bot.errors import UserError
 
 log = structlog.get_logger(__name__)
 
+AUDIO_TYPES = "audio/"
 TEXT_TYPES = ("text/", "application/json", "application/xml", "application/yaml", "application/toml")
 TEXT_NAME = re.compile(
     r"\.(txt|md|markdown|rst|log|csv|tsv|jsonl?|ya?ml|toml|ini|cfg|xml|html?|css|sql|tex|diff|patch|py|js|ts|jsx|tsx|java|kt"
@@ -112,18 +113,20 @@ def _from_quote(file: Attachment) -> Attachment:
 
 
 def wanted(message: Carrier, limits: FileLimits) -> Wanted | None:
-    """What to fetch of a message: the largest photo within the cap, an image or a text sent as a document."""
+    """What to fetch of a message: the largest photo within the cap, a recording, an image or a text as a document."""
     fitting = [size for size in photo_sizes(message) if (size.file_size or 0) <= limits.image_bytes]
     if fitting:
         return Wanted(file_id=fitting[-1].file_id, limit=fitting[-1].file_size or limits.image_bytes)
+    if message.voice and seconds_of(message.voice) > limits.audio_seconds:
+        return None
     if recording := message.voice or message.audio:
-        is_short = seconds_of(recording) <= limits.audio_seconds and (recording.file_size or 0) <= limits.audio_bytes
-        is_wanted = bool(limits.audio_bytes) and is_short
-        return Wanted(file_id=recording.file_id, limit=limits.audio_bytes) if is_wanted else None
+        return _listened_to(recording, limits)
     document = message.document
     if document is None or message.animation:
         return None
     media_type = document.mime_type or ""
+    if media_type.startswith(AUDIO_TYPES):
+        return _listened_to(document, limits)
     if media_type.startswith("image/") and (document.file_size or 0) <= limits.image_bytes:
         return Wanted(file_id=document.file_id, limit=document.file_size or limits.image_bytes)
     if media_type.startswith(TEXT_TYPES) or TEXT_NAME.search(document.file_name or ""):
@@ -131,11 +134,17 @@ def wanted(message: Carrier, limits: FileLimits) -> Wanted | None:
     return None
 
 
+def _listened_to(recording: Voice | Audio | Document, limits: FileLimits) -> Wanted | None:
+    """A recording; one that is no voice message is held to its size alone, as on other platforms."""
+    is_wanted = bool(limits.audio_bytes) and (recording.file_size or 0) <= limits.audio_bytes
+    return Wanted(file_id=recording.file_id, limit=limits.audio_bytes) if is_wanted else None
+
+
 def opened(file: Attachment, data: bytes, limit: int) -> Attachment:
     """The attachment with its content: a recording, an image by its magic bytes whatever it calls itself, else text.
     `data` has one byte more than `limit` when the file goes on.
     """
-    if file.media_type.startswith("audio/"):
+    if file.media_type.startswith(AUDIO_TYPES):
         is_whole = len(data) <= limit
         return replace(file, kind=AttachmentKind.AUDIO, data=data, size=len(data)) if is_whole else file
     looks_like = image_type(data)

@@ -51,7 +51,7 @@ class FileLimits:
     image_bytes: int = 5 * 1024 * 1024
     text_bytes: int = 64 * 1024
     audio_bytes: int = 0
-    """Of a voice message or a piece of audio, whole or not at all; 0 = they are mentioned, not fetched."""
+    """Of a voice message or other recording, whole or not at all; 0 = they are mentioned, not fetched."""
     audio_seconds: int = 300
     """The same of its length."""
     message_bytes: int = 16 * 1024 * 1024

@@ -16,8 +16,8 @@ class VoiceSettings(Group):
     transcription_model: str = Field(
         "", description="provider/model that writes down voice messages, as openai/gpt-4o-mini-transcribe; empty = none"
     )
-    max_seconds: int = Field(300, ge=1, description="length of a recording; a longer one is only named")
-    max_bytes: int = Field(10_000_000, ge=1000, description="size of a recording; a larger one is only named")
+    max_seconds: int = Field(300, ge=1, description="length of a voice message; a longer one is only named")
+    max_bytes: int = Field(10_000_000, ge=1000, description="size of a voice message or sound file, likewise")
     speech_model: str = Field(
         "", description="provider/model that speaks answers where SPOKEN_ANSWERS is on, as openai/gpt-4o-mini-tts"
     )

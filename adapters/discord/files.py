@@ -143,10 +143,8 @@ class Files:
         data = await self._fetch(file.url, limit + 1)
         if len(data) > limit:
             return noted(file, "too long to listen to")
-        plain = noted(file)
-        note = plain.note if file.is_voice_message() else f"{plain.name}, {plain.note}"
-        more = {"media_type": _media_type(file), "size": len(data), "data": data, "note": note}
-        return replace(plain, kind=AttachmentKind.AUDIO, **more)
+        heard = replace(noted(file), kind=AttachmentKind.AUDIO, media_type=_media_type(file), size=len(data), data=data)
+        return heard if file.is_voice_message() else replace(heard, note=f"{heard.name}, {heard.note}")
 
     async def _read_image(self, file: discord.Attachment, limit: int) -> Attachment:
         if file.size > limit:

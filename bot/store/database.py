@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -58,7 +58,8 @@ class Database:
 
     def post(self, work: Callable[Concatenate[Tx, P], None], *args: P.args, **kwargs: P.kwargs) -> None:
         """The same when its turn comes: nobody waits for it, and closing carries it out. A fault is only logged."""
-        posted = self._writer.submit(_transaction(self._engine, work, *args, **kwargs))
+        transaction = _transaction(self._engine, work, *args, **kwargs)
+        posted = asyncio.get_running_loop().run_in_executor(self._writer, transaction)
         posted.add_done_callback(partial(_log_failure, work.__name__))
 
     async def scrub(self) -> None:
@@ -97,8 +98,8 @@ def _transaction(
     return run
 
 
-def _log_failure(work: str, posted: Future[None]) -> None:
-    if (error := posted.exception()) is not None:
+def _log_failure(work: str, posted: asyncio.Future[None]) -> None:
+    if not posted.cancelled() and (error := posted.exception()) is not None:
         log.error("database.post_failed", work=work, error=repr(error), exc_info=error)
 
 

@@ -151,5 +151,5 @@ def test_thousands_of_cards_come_out_of_every_container_as_they_went_in(
         for container, file, wanted in packed(card, portrait):
             found = read_file(file)
             assert (found.container, found.card) == (container, wanted)
-        assert read_file(write_charx(card, portrait, ())).picture == portrait
+            assert container is not Container.CHARX or found.picture == portrait
         assert PersonaCard.model_validate_json(card.model_dump_json()) == card  # as the database keeps it

@@ -65,6 +65,8 @@ class Asked:
     """Who is asked, where it is another model than the turn's."""
     rounds: int = 0
     """How many rounds of tools had run before."""
+    written: str = ""
+    """What has come of an answer."""
 
     def complete(self, completion: Completion) -> None:
         """Note the answer to it."""
@@ -228,8 +230,11 @@ async def _noted(events: AsyncGenerator[ModelEvent, None], asked: Asked) -> Asyn
                     asked.attempts.append(event)
                 case Handover(model=model):
                     asked.model = model
-                case said:
-                    yield said
+                case TextDelta(text=text):
+                    asked.written += text
+                    yield event
+                case Completion():
+                    yield event
     except ModelError as error:
         asked.model = error.model
         raise

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from bot.accounting import call_records
+from bot.accounting import Estimate, call_records
 from bot.agent import Answer
 from bot.chat import SentPart
 from bot.dispatch import TurnControl, TurnRequest
@@ -28,6 +28,7 @@ class Progress:
     turn: Turn
     request: TurnRequest
     control: TurnControl
+    estimate: Estimate
     answer: Answer = field(default_factory=Answer)
     kind: MessageKind = MessageKind.REPLY
     begun: asyncio.Task[int] | None = None
@@ -52,7 +53,7 @@ class Progress:
 
     def take_calls(self) -> list[CallRecord]:
         """What the ledger keeps of the calls, once: whoever is cancelled while storing them has stored them."""
-        records = list(call_records(self.turn, self.answer))
+        records = list(call_records(self.turn, self.answer, self.estimate))
         self.answer.calls = []
         return records
 

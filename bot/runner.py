@@ -13,6 +13,7 @@ from functools import partial
 
 import structlog
 
+from bot.accounting import Estimate
 from bot.agent import Agent
 from bot.apology import own_error_text
 from bot.cascade import follow
@@ -70,6 +71,7 @@ class TurnRunner:
     tasks: Tasks
     now: Callable[[], datetime]
     count: Callable[[str], int]
+    estimate: Estimate
     meter: Meter = field(default_factory=Meter)
 
     async def run(self, request: TurnRequest, control: TurnControl) -> Sequence[TurnRequest]:
@@ -81,7 +83,7 @@ class TurnRunner:
             if turn is None:
                 await self.turn_away(request)
                 return ()
-            progress = Progress(turn, request, control)
+            progress = Progress(turn, request, control, self.estimate)
             stream = await self._open_reply(progress, request)
         except Exception as error:
             log.error("turn.not_opened", session=request.session_id, exc_info=error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -11,10 +12,10 @@ import pytest
 from sqlalchemy import select, update
 
 from bot.commands.usage import money_words
-from bot.llm.model import ToolCall, Usage
+from bot.llm.model import ModelUnreachable, ToolCall, Usage
 from bot.store.database import Tx
 from bot.store.ledger_tables import model_calls
-from bot.testing import FakeAdapter, Reply, ScriptedModel, make_channel
+from bot.testing import FakeAdapter, Reply, ScriptedModel, make_channel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import GIST, SMALL, talk
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
@@ -80,6 +81,32 @@ async def _date_calls(chat: Chat, moments: list[str]) -> None:
             tx.execute(update(model_calls).where(model_calls.c.id == number).values(at=at))
 
     await chat.app.core.db.run(date)
+
+
+@pytest.mark.parametrize(
+    "reply", [Reply(text="It begins", hold=asyncio.Event()), Reply(text="It begins")], ids=["broken off", "uncounted"]
+)
+async def test_what_no_server_has_counted_costs_what_we_estimate_and_is_told_to_be_that(
+    make_app: MakeApp, reply: Reply
+) -> None:
+    chat = await open_priced(make_app, [reply])
+    await chat.app.pipeline.deliver(make_inbound("hello"))
+    await chat.model.wait_for(1)
+    await chat.say("/stop")
+    row = await chat.app.core.db.read(lambda tx: tx.execute(select(model_calls)).one())
+    assert (row.input_tokens, row.currency) == (None, "USD")
+    assert row.cost == row.estimated_tokens * 2_000 + row.output_tokens * 10_000
+    (told,) = await chat.say("/usage me day")
+    assert f"1 call, {row.estimated_tokens:,} tokens read" in told
+    assert "What 1 of these calls cost is estimated" in told
+
+
+async def test_a_call_that_failed_has_read_nothing(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app, [Reply(text="", error=ModelUnreachable("m", "gone"))])
+    await chat.say("hello")
+    (told,) = await chat.say("/usage me day")
+    assert "1 call, 0 tokens read" in told
+    assert "estimated" not in told
 
 
 async def test_what_goes_on_behind_tools_is_told_apart(make_app: MakeApp) -> None:

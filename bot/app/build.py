@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+from bot.accounting import estimator
 from bot.app.clock import build_jobs
 from bot.app.erasing import build_eraser
 from bot.app.faces import build_greeter
@@ -285,6 +286,7 @@ def _build_runner(
         tasks=core.tasks,
         now=core.now,
         count=core.counter.count,
+        estimate=estimator(models.tariffs.of, core.counter.count),
     )
 
 

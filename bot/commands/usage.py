@@ -43,6 +43,8 @@ async def show_usage(call: Call, desk: Desk) -> Outbound:
     pieces = [desk.text(f"usage-{wanted.whose}", call.locale, figures=_figures(total, call, desk), **facts)]
     if total.unpriced:
         pieces.append(desk.text("usage-unpriced", call.locale, count=total.unpriced))
+    if total.estimated:
+        pieces.append(desk.text("usage-estimated", call.locale, count=total.estimated))
     heading = "\n\n".join(pieces)
     if len(sums) == 1 and BY.name not in call.options:
         return Outbound(text=heading)

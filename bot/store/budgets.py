@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, Select, bindparam, delete, func, select
 from sqlalchemy.dialects.sqlite import insert
 
 from bot.store.database import Tx
-from bot.store.ledger_tables import ADD_SPENT, budgets, model_calls, quota_notices, reservations
+from bot.store.ledger_tables import ADD_SPENT, budgets, model_calls, quota_notices, reservations, tokens_read
 from bot.store.tables import sessions
 
 TOKENS = "tokens"
@@ -138,7 +138,7 @@ def _where(counter: Counter) -> dict[str, str]:
 def _in_ledger(tx: Tx, counter: Counter, *, but: str = "") -> dict[str, int]:
     """What the ledger has since the period began, by unit."""
     here = model_calls.c
-    tokens = func.coalesce(here.input_tokens, here.estimated_tokens) + func.coalesce(here.output_tokens, 0)
+    tokens = tokens_read + func.coalesce(here.output_tokens, 0)
     found = select(here.currency, func.sum(tokens), func.sum(func.coalesce(here.cost, 0))).group_by(here.currency)
     found = found.where(here.at >= counter.since)
     if counter.scope == "person":

@@ -28,6 +28,8 @@ class CallRecord:
     persona_id: str | None = None
     author_key: str | None = None
     usage: Usage | None = None
+    is_estimated: bool = False
+    """Whether its server has not said what it uses. The row has no input tokens then, so that it can be told apart."""
     prompt_usage: PromptUsage | None = None
     """What the request filled of the window."""
     estimated_tokens: int = 0
@@ -35,13 +37,16 @@ class CallRecord:
     total_ms: int = 0
 
 
+_SPREAD = ("usage", "is_estimated", "prompt_usage")
 _INSERT_CALL = insert(model_calls)  # made once: building a statement costs more than running it
 
 
 def record_call(tx: Tx, call: CallRecord, now: datetime) -> None:
     """Add a call to the ledger."""
-    values = {name: getattr(call, name) for name in call.__slots__ if name not in ("usage", "prompt_usage")}
+    values = {name: getattr(call, name) for name in call.__slots__ if name not in _SPREAD}
     usage = asdict(call.usage) if call.usage is not None else {}
+    if call.is_estimated:
+        usage = {name: usage[name] for name in ("output_tokens", "cost", "currency")}
     filled = call.prompt_usage
     prompt = {
         "prompt_usage": filled.as_json() if filled else None,

@@ -4,7 +4,7 @@ a place or a person gets another key (T09, T11, T23).
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Column, Index, Integer, String, Table, Text, delete, select, update
+from sqlalchemy import BigInteger, Column, Index, Integer, String, Table, Text, delete, func, select, update
 from sqlalchemy.dialects.sqlite import insert
 from sqlmodel import SQLModel
 
@@ -22,7 +22,7 @@ model_calls = Table(
     Column("persona_id", String),
     Column("author_key", String),  # who had asked; nobody once that person is forgotten
     Column("model", String, nullable=False),
-    Column("input_tokens", Integer),
+    Column("input_tokens", Integer),  # as the server counted; null with output tokens = all of it is estimated
     Column("cached_tokens", Integer),
     Column("output_tokens", Integer),
     Column("reasoning_tokens", Integer),
@@ -72,6 +72,11 @@ quota_notices = Table(
     Column("period", String, primary_key=True),
     Column("kind", String, primary_key=True),
 )
+
+tokens_read = func.coalesce(
+    model_calls.c.input_tokens, func.iif(model_calls.c.output_tokens.is_not(None), model_calls.c.estimated_tokens, 0)
+)
+"""Of a call: as its server counted, else as we did; nothing of one that failed."""
 
 _INSERT = insert(budgets)
 ADD_SPENT = _INSERT.on_conflict_do_update(

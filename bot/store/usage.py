@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, Select, func, select
 
 from bot.store.database import Tx
-from bot.store.ledger_tables import model_calls
+from bot.store.ledger_tables import model_calls, tokens_read
 from bot.store.tables import conversations, messages, sessions
 
 By = Literal["purpose", "model", "persona", "person", "place"]
@@ -41,6 +41,8 @@ class Sum:
     """Billionths by currency."""
     unpriced: int = 0
     """How many of the calls cost something that nobody knows."""
+    estimated: int = 0
+    """Of how many the cost is estimated: they were broken off, or their server does not count."""
 
     def __add__(self, other: Sum) -> Sum:
         """Both together, under the label of the first."""
@@ -53,6 +55,7 @@ class Sum:
             output_tokens=self.output_tokens + other.output_tokens,
             money={one: self.money.get(one, 0) + other.money.get(one, 0) for one in sorted(currencies)},
             unpriced=self.unpriced + other.unpriced,
+            estimated=self.estimated + other.estimated,
         )
 
 
@@ -93,16 +96,18 @@ def name_of_place(tx: Tx, place_key: str) -> str:
 
 def _select(reach: Reach, by: By) -> Select[Any]:
     column = _COLUMNS[by]
-    is_unpriced = _here.cost.is_(None) & _here.input_tokens.is_not(None)
+    is_unpriced = _here.cost.is_(None) & _here.output_tokens.is_not(None)
+    is_estimated = (_here.cost > 0) & _here.input_tokens.is_(None)
     asked = select(
         column.label("label"),
         _here.currency,
         func.count().label("calls"),
-        func.sum(func.coalesce(_here.input_tokens, _here.estimated_tokens)).label("input_tokens"),
+        func.sum(tokens_read).label("input_tokens"),
         func.sum(func.coalesce(_here.cached_tokens, 0)).label("cached_tokens"),
         func.sum(func.coalesce(_here.output_tokens, 0)).label("output_tokens"),
         func.sum(func.coalesce(_here.cost, 0)).label("cost"),
         func.sum(func.iif(is_unpriced, 1, 0)).label("unpriced"),
+        func.sum(func.iif(is_estimated, 1, 0)).label("estimated"),
     )
     where = model_calls.outerjoin(sessions, sessions.c.id == _here.session_id)
     asked = asked.select_from(where.outerjoin(conversations, conversations.c.id == _here.conversation_id))
@@ -125,4 +130,5 @@ def _to_sum(row: Row[Any]) -> Sum:
         output_tokens=row.output_tokens,
         money={row.currency: row.cost} if row.currency is not None else {},
         unpriced=row.unpriced,
+        estimated=row.estimated,
     )

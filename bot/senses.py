@@ -54,7 +54,7 @@ class Senses:
         if asking:
             await self._ask(asking)
             turn = await self.opener.reopen(turn, request)
-        return replace(turn, images=()) if is_blind else turn
+        return replace(turn, images=(), limits=replace(turn.limits, vision=False)) if is_blind else turn
 
     async def _find(
         self, find: Callable[[Tx, Sequence[int]], list[ImageRow]], messages: Sequence[int]

@@ -112,7 +112,7 @@ async def test_the_less_room_there_is_the_more_stages_it_takes_each_only_when_th
     whole, none = await build(rows, 100_000)
     assert none == ()
     seen: list[tuple[str, ...]] = []
-    for budget in range(whole.tokens, 80, -5):
+    for budget in range(whole.tokens, 100, -5):
         prompt, stages = await build(rows, budget)
         assert prompt.tokens <= budget
         assert "A lighthouse keeper." in prompt.messages[0].text

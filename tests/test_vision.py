@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from bot.chat import Attachment, AttachmentKind, InboundKind
 from bot.llm.model import Finish, ModelRequest, ModelUnreachable, ToolCall, Usage
+from bot.prompt.sections import UNSEEN_NOTE
 from bot.store import images, messages, spelled_out
 from bot.store.database import Database
 from bot.store.ledger_tables import model_calls
@@ -77,6 +78,7 @@ async def test_where_nobody_can_look_the_words_are_answered_all_the_same(make_ap
     chat = await open_seen(make_app, scripted)
     assert await chat.say("what is this?", attachments=(picture(),)) == ["ok"]
     assert chat.last_prompt[-1][1].endswith("[image cat.png]")
+    assert UNSEEN_NOTE in chat.model.requests[-1].messages[0].text
     calls = await chat.app.core.db.read(
         lambda tx: tx.execute(select(model_calls.c.purpose, model_calls.c.outcome)).all()
     )
@@ -88,6 +90,7 @@ async def test_a_model_that_sees_looks_for_itself(make_app: MakeApp) -> None:
     chat = await open_seen(make_app, scripted, models={"test/scripted": {"vision": True}})
     await chat.say("what is this?", attachments=(picture(),))
     assert scripted.looked == []
+    assert UNSEEN_NOTE not in scripted.model.requests[-1].messages[0].text
     assert len(scripted.model.requests[-1].messages[-1].images) == 1
 
 

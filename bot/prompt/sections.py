@@ -44,6 +44,9 @@ square brackets, such as [image cat.png] or [replying to Ann: ...], are notes th
 Write only what you say yourself: no name before it, no such notes, and never lines for anyone else. Answer the person \
 who spoke last, in that person's language."""
 
+UNSEEN_NOTE = """\
+You see no pictures and hear no recordings: of each you know what its note tells, and no more."""
+
 CAST_NOTE = """\
 Others speak here as you do, each for itself; what they say begins with their names. You may speak to them by name:"""
 
@@ -130,10 +133,13 @@ async def rules_section(turn: Turn) -> str | None:
 
 async def input_convention_section(turn: Turn) -> str | None:
     """How speakers, replies and attachments are written in the history."""
-    if turn.is_group:
-        return INPUT_CONVENTION_GROUP
     is_shared = any(row.kind is MessageKind.REPLY and not is_own_reply(row, turn) for row in turn.history)
-    return f"{INPUT_CONVENTION_DM} {OTHER_PERSONA_DM}" if is_shared else INPUT_CONVENTION_DM
+    pieces = (
+        INPUT_CONVENTION_GROUP if turn.is_group else INPUT_CONVENTION_DM,
+        OTHER_PERSONA_DM if is_shared and not turn.is_group else "",
+        "" if turn.limits.vision else UNSEEN_NOTE,
+    )
+    return " ".join(filter(None, pieces))
 
 
 async def cast_section(turn: Turn) -> str | None:

@@ -81,6 +81,7 @@ def test_a_cost_is_the_sum_of_its_parts_to_the_billionth(read: int, written: int
     tariff = Tariff(input=250, cached=25, output=2_000, currency="USD")
     cost = tariff.cost_of(input_tokens=read, cached_tokens=cached, output_tokens=written)
     assert cost == (read - cached) * 250 + cached * 25 + written * 2_000
+    assert tariff.cost_of(input_tokens=cached, cached_tokens=read + 1, output_tokens=0) > 0, "no odd count earns money"
 
 
 async def events_of(model: MeteredModel, request: ModelRequest) -> list[ModelEvent]:
@@ -109,6 +110,15 @@ async def test_a_server_that_names_the_cost_is_believed() -> None:
     assert isinstance(last, Completion)
     assert last.usage is not None
     assert last.usage.cost == 42
+
+
+async def test_a_cost_in_another_currency_than_the_stated_one_is_ours_to_tell() -> None:
+    scripted = ScriptedModel([Reply(usage=Usage(input_tokens=1_000, cost=42, currency="USD"))])
+    tariffs = Tariffs(stated={"openai": Stated(input=8, output=16, currency="CNY")}, at_home=())
+    *_, last = await events_of(MeteredModel(scripted, tariff_of=tariffs.of), asks())
+    assert isinstance(last, Completion)
+    assert last.usage is not None
+    assert (last.usage.cost, last.usage.currency) == (8_000_000, "CNY")
 
 
 # --- The ledger

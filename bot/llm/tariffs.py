@@ -27,12 +27,14 @@ class Tariff:
 
     def cost_of(self, *, input_tokens: int, output_tokens: int, cached_tokens: int = 0) -> int:
         """What so many tokens cost, in billionths; those cached are some of the input."""
-        fresh = input_tokens - cached_tokens
+        fresh = max(0, input_tokens - cached_tokens)  # some servers count those cached apart
         return round(fresh * self.input + cached_tokens * self.cached + output_tokens * self.output)
 
     def charged(self, usage: Usage) -> Usage:
-        """A usage with what it costs, unless the server has said that."""
-        if usage.cost is not None:
+        """A usage with what it costs, unless the server has said that. Another currency than the stated one would be the
+        way round a limit.
+        """
+        if usage.cost is not None and self.currency in (None, usage.currency):
             return usage
         cost = self.cost_of(
             input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cached_tokens=usage.cached_tokens

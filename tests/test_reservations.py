@@ -67,7 +67,7 @@ async def test_what_is_broken_off_counts_by_what_was_sent_and_written(make_app: 
     assert sent.input_tokens < (await spent(chat))["total", "2026-11-01", "tokens"] <= sent.input_tokens + 10
 
 
-@pytest.mark.parametrize("told", [None, Usage()])
+@pytest.mark.parametrize("told", [None, Usage(), Usage(output_tokens=8)])
 async def test_what_a_server_does_not_count_counts_by_what_was_sent_and_written(
     make_app: MakeApp, told: Usage | None
 ) -> None:

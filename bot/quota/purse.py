@@ -50,11 +50,12 @@ class Spending:
         if isinstance(event, TextDelta):
             self.said.append(event.text)
         elif isinstance(event, Attempt | Completion) and (usage := event.usage) is not None:
-            self.tokens += usage.input_tokens + usage.output_tokens
-            self.cost += usage.cost or 0
-            self.currency = usage.currency or self.currency
-            if isinstance(event, Completion) and usage.input_tokens:  # some servers count everything as 0
-                self.is_open = False
+            if isinstance(event, Completion):
+                self.is_open = not usage.input_tokens  # some servers count it as 0; then all is estimated
+            if isinstance(event, Attempt) or not self.is_open:
+                self.tokens += usage.input_tokens + usage.output_tokens
+                self.cost += usage.cost or 0
+                self.currency = usage.currency or self.currency
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -31,7 +31,7 @@ class Tariff:
         return round(fresh * self.input + cached_tokens * self.cached + output_tokens * self.output)
 
     def charged(self, usage: Usage) -> Usage:
-        """A usage with what it costs, unless the server has said that, and in our currency: another one would be the way
+        """A usage with what it costs, unless the server has said that in our currency: another one would be the way
         round a limit.
         """
         if usage.cost is not None and self.currency in (None, usage.currency):

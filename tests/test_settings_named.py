@@ -113,6 +113,10 @@ TWO = "PROVIDERS__GROQ__API_KEY=x"
             ["MODEL=lab/x", ONE, "SUMMARY__MODEL=local/small"],
             "SUMMARY__MODEL names the embedded model, which runs only",
         ),
+        (
+            ["MODEL=lab/x", ONE, "FALLBACKS=local/small, lab/y, local/demo"],
+            "FALLBACKS names the embedded model, which runs only where MODEL names it, or FALLBACKS as local/demo or",
+        ),
         (["SUMMARY__MODEL=foo", ONE], "SUMMARY__MODEL names neither a provider nor a file"),
         (["PROFILES__TERMINAL__MODEL=nosuch/x"], "PROFILES__TERMINAL__MODEL names the provider 'nosuch'"),
         (["LANGUAGE=french"], "LANGUAGE names a language that has no texts here; choose one of: auto, en, zh"),
@@ -131,6 +135,7 @@ def test_a_name_that_nothing_has_is_told_with_what_could_be_written(lines: list[
         ["MODEL=lab/foo/bar", ONE, TWO],
         ["MODEL=small"],
         ["MODEL=local/small", ONE],
+        ["MODEL=lab/x", ONE, "FALLBACKS=lab/y, local/small", "PROFILES__TERMINAL__FALLBACKS=local/small"],
         ["MODEL=./own.gguf"],
         ["MODEL=own.gguf"],
         ["MODEL=lab/x", ONE, "SUMMARY__MODEL=y", "PROFILES__DISCORD__MODEL=z"],

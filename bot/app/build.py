@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from bot.accounting import estimator
 from bot.app.clock import build_jobs
+from bot.app.embedded import standing_by
 from bot.app.erasing import build_eraser
 from bot.app.faces import build_greeter
 from bot.app.hearing import build_pipeline
@@ -219,7 +220,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
         return (local.name,) if local is not None and provider == LOCAL else await client.list_models(provider)
 
     return Models(
-        model=Router(metered(core, model or client, providers, tariffs, purse), catalogue.limits),
+        model=Router(metered(core, model or standing_by(client, local), providers, tariffs, purse), catalogue.limits),
         servers=client,
         catalogue=catalogue,
         directory=ModelDirectory(tuple(providers), default, list_models),

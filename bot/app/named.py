@@ -12,12 +12,12 @@ from bot.app.moderation import moderation_problems
 from bot.app.personas import persona_problems
 from bot.app.quota import price_problems
 from bot.env import Reading, load_settings
-from bot.llm.configured import LOCAL, names_remote_model
+from bot.llm.configured import LOCAL, embedded_fallback, named_fallbacks, names_remote_model
 from bot.llm.model_files import MODEL_FILES
 from bot.locale import has_texts, locales_of
 from bot.personas.imported import put_imported
 from bot.personas.library import PersonaLibrary
-from bot.settings import Settings, place_keys
+from bot.settings import Settings
 from bot.store.database import DatabaseUnusable
 
 
@@ -65,8 +65,11 @@ def _model_problems(reading: Reading) -> Iterator[str]:
     settings = reading.settings
     if "providers" in reading.unsound:  # which servers there are is not known
         return
-    for name, model in (*_given("model", settings), *_fallbacks(settings), *_for_one_thing(settings)):
+    stands_by = f"{LOCAL}/{embedded_fallback(settings)}"
+    for name, model in (*_given("model", settings), *named_fallbacks(settings), *_for_one_thing(settings)):
         owner = model.partition("/")[0]
+        if model == stands_by and name.endswith("FALLBACKS"):
+            continue
         if model and owner not in settings.providers and f"providers__{owner}" in reading.unsound:
             continue  # it is there, and what is wrong with it is told
         if model and (problem := _model_problem(model, settings, is_default=name == "MODEL")):
@@ -77,7 +80,7 @@ def _price_problems(reading: Reading) -> Iterator[str]:
     settings = reading.settings
     if reading.is_sound("providers") and reading.is_sound("models") and reading.is_sound("quota"):
         yield from price_problems(
-            settings, (*_given("model", settings), *_fallbacks(settings), *_for_one_thing(settings))
+            settings, (*_given("model", settings), *named_fallbacks(settings), *_for_one_thing(settings))
         )
 
 
@@ -97,15 +100,6 @@ def _for_one_thing(settings: Settings) -> Iterator[tuple[str, str]]:
     yield "VOICE__SPEECH_MODEL", settings.voice.speech_model
 
 
-def _fallbacks(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Each fallback by the name of the setting that has it."""
-    fallbacks = place_keys()["fallbacks"]
-    yield from (("FALLBACKS", model) for model in settings.fallbacks)
-    for platform, values in settings.profiles.items():
-        given = fallbacks.parse(values.get("fallbacks", ()))
-        yield from ((f"PROFILES__{platform}__FALLBACKS".upper(), model) for model in given)
-
-
 def _model_problem(model: str, settings: Settings, *, is_default: bool) -> str | None:
     """Why no server and no file of ours can be meant; models are as `bot.llm.configured` reads them."""
     owner, slash, name = model.partition("/")
@@ -120,7 +114,9 @@ def _model_problem(model: str, settings: Settings, *, is_default: bool) -> str |
         examples = " or ".join(f"{provider}/model" for provider in settings.providers)
         return f"names no provider, and several are configured: write it as {examples}"
     if not is_default and is_remote:
-        return "names the embedded model, which runs only where MODEL names it: " + _how_to_name(settings)
+        known = " or ".join(f"{LOCAL}/{name}" for name in MODEL_FILES)
+        only = f"which runs only where MODEL names it, or FALLBACKS as {known}, one of them"
+        return f"names the embedded model, {only}: {_how_to_name(settings)}"
     file = model.removeprefix(f"{LOCAL}/")
     if file in MODEL_FILES or Path(file).expanduser().is_file():
         return None

@@ -80,7 +80,7 @@ async def _chat(settings: Settings, local: LocalModel | None, troubles: Troubles
 
     async def begin() -> None:
         await app.pipeline.welcome(terminal.channel, terminal.author)
-        if local is not None:
+        if local is not None and local.start is None:
             # The model reads the persona while the person reads the greeting.
             app.core.tasks.spawn("warm the model", app.warm(terminal.channel, terminal.author))
 

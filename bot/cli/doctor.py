@@ -18,6 +18,7 @@ from bot.cli.storage import storage_findings
 from bot.cli.tool_servers import tool_server_findings
 from bot.env import SettingsError, near_misses, secrets_of, without_effect
 from bot.errors import OperatorError
+from bot.llm.configured import names_remote_model
 from bot.settings import Settings
 from bot.store.database import Database
 from bot.store.lock import holder_of
@@ -40,11 +41,12 @@ def doctor() -> None:
     for finding in (*storage_findings(settings), *card_findings(), *extension_findings(settings)):
         report.tell(finding)
     with ExitStack() as stack:
+        local = None
         try:
             local = stack.enter_context(local_model_for(settings, is_check=True))
         except OperatorError as error:
             report.tell(Finding(severity=Severity.FAULT, subject="embedded model", message=str(error)))
-        else:
+        if local is not None or names_remote_model(settings):
             asyncio.run(report.follow(model_findings(settings, local)))
     asyncio.run(report.follow(tool_server_findings(settings)))
     asyncio.run(report.follow(platform_findings(settings)))

@@ -5,15 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
 
 from bot.cli.inert import inert
 from bot.cli.words import Words, words_for
-from bot.llm.configured import LOCAL, LocalModel, names_remote_model
+from bot.llm.configured import LOCAL, LocalModel, embedded_fallback, names_remote_model
 from bot.llm.model_files import ModelFile
 from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.llm.local import LocalServer
 
 Get = Callable[[ModelFile], None]
 """Gets a model that is not installed."""
@@ -32,45 +37,104 @@ class _Chosen:
     notice: str
 
 
+class _Engine:
+    """A model file, loaded when that is first wanted."""
+
+    def __init__(self, chosen: _Chosen) -> None:
+        self._chosen = chosen
+        self._server: LocalServer | None = None
+        self._loading = Lock()
+
+    def serve(self) -> LocalModel:
+        """The model, serving; any thread may ask, and the first one loads it.
+
+        Raises:
+            LocalModelError: it cannot be run here.
+        """
+        from bot.llm.local import LocalServer, available_memory
+
+        with self._loading:
+            if self._server is None:
+                file, tokens = self._chosen.file, self._chosen.context_tokens
+                self._server = LocalServer.start(file, context_tokens=tokens, free_memory=available_memory())
+        return self._model(self._server.base_url, self._server.api_key)
+
+    def stand_by(self) -> LocalModel:
+        """The model, to be loaded by its `start`."""
+        return replace(self._model("http://127.0.0.1/v1", ""), start=self.serve)
+
+    def close(self) -> None:
+        """Let go of it."""
+        if self._server is not None:
+            asyncio.run(self._server.close())
+
+    def _model(self, base_url: str, api_key: str) -> LocalModel:
+        from bot.llm.local import REQUEST_HEADERS, REQUEST_PARAMETERS
+
+        return LocalModel(
+            name=self._chosen.name,
+            base_url=base_url,
+            api_key=api_key,
+            context_window=self._chosen.context_tokens,
+            parameters=REQUEST_PARAMETERS,
+            headers=REQUEST_HEADERS,
+        )
+
+
 @contextmanager
 def local_model_for(settings: Settings, *, is_check: bool = False) -> Iterator[LocalModel | None]:
-    """Serve the embedded model for the length of the block; `None` when a configured server does the work. Not to be
-    used within a running event loop. A check says nothing and downloads nothing.
+    """Serve the embedded model for the length of the block, or let it stand by where FALLBACKS name it; `None` when
+    configured servers do all the work. Not to be used within a running event loop. A check says nothing, downloads
+    nothing, and loads also what only stands by.
 
     Raises:
         OperatorError: it cannot be had or run here; the sentence says what to do.
     """
-    if names_remote_model(settings):
+    stands_by = embedded_fallback(settings)
+    if names_remote_model(settings) and not stands_by:
         yield None
         return
-    from bot.llm.local import REQUEST_HEADERS, REQUEST_PARAMETERS, LocalServer, available_memory
-
     say = words_for(settings)
-    if not is_check:
-        _offer_local_servers(settings, say)
-    chosen = _choose(settings, _miss if is_check else partial(_install, say), say)
+    chosen = _stand_by(stands_by, say, is_check) if stands_by else _main(settings, say, is_check)
+    if chosen is None:
+        yield None
+        return
     if not is_check:
         print(chosen.notice, flush=True)
-    server = LocalServer.start(chosen.file, context_tokens=chosen.context_tokens, free_memory=available_memory())
+    engine = _Engine(chosen)
     try:
-        yield LocalModel(
-            name=chosen.name,
-            base_url=server.base_url,
-            api_key=server.api_key,
-            context_window=chosen.context_tokens,
-            parameters=REQUEST_PARAMETERS,
-            headers=REQUEST_HEADERS,
-        )
+        yield engine.stand_by() if stands_by and not is_check else engine.serve()
     finally:
-        asyncio.run(server.close())
+        engine.close()
 
 
-def _choose(settings: Settings, get: Get, say: Words) -> _Chosen:
+def _main(settings: Settings, say: Words, is_check: bool) -> _Chosen:
+    if is_check:
+        return _choose(settings.model, _miss, say)
+    _offer_local_servers(settings, say)
+    return _choose(settings.model, partial(_install, say), say)
+
+
+def _stand_by(name: str, say: Words, is_check: bool) -> _Chosen | None:
+    """The model that FALLBACKS name; where it cannot be had, the others do without it."""
+    from bot.llm.install import ModelInstallError
+
+    try:
+        chosen = _choose(name, _miss if is_check else partial(_install, say), say)
+    except ModelInstallError as error:
+        if is_check:
+            raise
+        print(error)
+        return None
+    return replace(chosen, notice=say("start-stands-by", model=f"{LOCAL}/{name}"))
+
+
+def _choose(configured: str, get: Get, say: Words) -> _Chosen:
     """A path or a named model as configured; without either, the best that this machine can run."""
     from bot.llm import install
     from bot.llm.model_files import MODEL_FILES
 
-    name = settings.model.removeprefix(f"{LOCAL}/")
+    name = configured.removeprefix(f"{LOCAL}/")
     if name in MODEL_FILES:
         model = MODEL_FILES[name]
         if not install.is_installed(model, install.cache_directory()):

@@ -7,11 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from bot.chat import Finding, Severity
 from bot.llm.catalogue import SMALL_BY_DEFAULT, Catalogue
 from bot.llm.client import OpenAIModel
-from bot.llm.configured import LocalModel, configured_providers, default_model, model_catalogue
+from bot.llm.configured import LocalModel, configured_providers, default_model, model_catalogue, named_fallbacks
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import Completion, Model, ModelError, ModelMessage, ModelRequest, ModelUnreachable, Role
 from bot.llm.quirks import Quirks
-from bot.settings import Moderation, Settings, place_keys
+from bot.settings import Moderation, Settings
 
 
 async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncIterator[Finding]:
@@ -40,12 +40,10 @@ async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncI
 
 def other_models(settings: Settings, directory: ModelDirectory) -> tuple[str, ...]:
     """The models besides the default one that the settings let answer, by their full names."""
-    fallbacks = [*settings.fallbacks]
-    for values in settings.profiles.values():
-        fallbacks += place_keys()["fallbacks"].parse(values.get("fallbacks", ()))
+    fallbacks = (model for _, model in named_fallbacks(settings))
     chosen = (*fallbacks, *filter(None, (settings.summary.model, settings.vision_model)))
     names = dict.fromkeys(directory.effective(model) for model in chosen)
-    return tuple(name for name in names if name != directory.default)
+    return tuple(name for name in names if name != directory.default and not directory.is_gone(name))
 
 
 async def provider_finding(client: OpenAIModel, provider: str) -> Finding:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Any
@@ -16,7 +16,7 @@ from bot.llm.model_files import MODEL_FILES
 from bot.llm.prices import Prices
 from bot.llm.quirks import Kind, kind_of
 from bot.llm.tariffs import Stated, Tariffs
-from bot.settings import KNOWN_SERVERS, ModelSettings, ProviderSettings, Settings
+from bot.settings import KNOWN_SERVERS, ModelSettings, ProviderSettings, Settings, place_keys
 
 LOCAL = "local"
 """Provider name of the embedded model."""
@@ -37,6 +37,10 @@ class LocalModel:
     """What every request to it carries in its body: sampling that suits it."""
     headers: Mapping[str, str]
     """And in its head."""
+    start: Callable[[], LocalModel] | None = None
+    """Loads it and tells where it serves then; blocks for some seconds the first time, and raises an `OperatorError`
+    where it cannot. `None` = it serves already.
+    """
 
 
 def configured_providers(settings: Settings, local: LocalModel | None) -> dict[str, Provider]:
@@ -54,14 +58,19 @@ def configured_providers(settings: Settings, local: LocalModel | None) -> dict[s
         for name, given in settings.providers.items()
     }
     if local is not None:
-        providers[LOCAL] = Provider(
-            name=LOCAL,
-            base_url=local.base_url,
-            api_key=SecretStr(local.api_key),
-            parameters=local.parameters,
-            headers=local.headers,
-        )
+        providers[LOCAL] = local_provider(local)
     return providers
+
+
+def local_provider(local: LocalModel) -> Provider:
+    """The embedded model as a server."""
+    return Provider(
+        name=LOCAL,
+        base_url=local.base_url,
+        api_key=SecretStr(local.api_key),
+        parameters=local.parameters,
+        headers=local.headers,
+    )
 
 
 def _address(given: ProviderSettings, name: str) -> str:
@@ -129,6 +138,22 @@ def names_remote_model(settings: Settings) -> bool:
     """Whether MODEL names a configured server's model, so that the embedded one need not start."""
     owner, slash, _ = settings.model.partition("/")
     return owner in settings.providers if slash else bool(settings.model and settings.providers)
+
+
+def named_fallbacks(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Each fallback behind the name of the setting that has it."""
+    yield from (("FALLBACKS", model) for model in settings.fallbacks)
+    for platform, values in settings.profiles.items():
+        given = place_keys()["fallbacks"].parse(values.get("fallbacks", ()))
+        yield from ((f"PROFILES__{platform}__FALLBACKS".upper(), model) for model in given)
+
+
+def embedded_fallback(settings: Settings) -> str:
+    """Which model file answers while the servers do not, by its name: the first that is named; "" = none."""
+    if not names_remote_model(settings) or LOCAL in settings.providers:
+        return ""
+    names = (model.removeprefix(f"{LOCAL}/") for _, model in named_fallbacks(settings) if model.startswith(f"{LOCAL}/"))
+    return next((name for name in names if name in MODEL_FILES), "")
 
 
 def runs_on_this_machine(provider: Provider) -> bool:

@@ -66,8 +66,12 @@ class Endpoints:
     """Every configured server, with one connection for each. A full name of a model is `provider/model`."""
 
     def __init__(self, providers: Mapping[str, Provider]) -> None:
-        self._providers = providers
+        self._providers = {**providers}
         self._connections: dict[str, Connection] = {}
+
+    def put(self, provider: Provider) -> None:
+        """From now on a server is where this says; nothing was asked of it before."""
+        self._providers[provider.name] = provider
 
     async def list_models(self, provider: str) -> tuple[str, ...]:
         """The names of the models that a provider offers, as it says.

@@ -204,6 +204,8 @@ def _words_in(arguments: str) -> Iterator[str]:
 
 
 def _plain(text: str) -> str:
-    """A text as words are looked for in it: in one case and one width, without characters that nobody sees."""
+    """A text as words are looked for in it: in one case and one width, without characters that nobody sees, and with
+    one space where there are several or a line ends.
+    """
     plain = unicodedata.normalize("NFKC", text).casefold()
-    return "".join(char for char in plain if unicodedata.category(char) != "Cf").strip()
+    return " ".join("".join(char for char in plain if unicodedata.category(char) != "Cf").split())

@@ -233,8 +233,9 @@ class TurnOpener:
         first = read.burst[0] if read.burst else read.position
         return cuts if made_for == basis and cuts.whole_from <= first else Cuts()
 
-    def _settings_of(self, tx: Tx, session: SessionRow) -> SessionSettings:
-        return self._resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
+    def _settings_of(self, tx: Tx, session: SessionRow, speaker: str | None = None) -> SessionSettings:
+        stored = sessions.load_overrides(tx, session.channel)
+        return self._resolver.resolve(session.channel.platform, stored, speaker=speaker)
 
     def _read(
         self,
@@ -247,11 +248,12 @@ class TurnOpener:
         persona_id: str | None = None,
     ) -> _Read:
         conversation = conversation_by_id(tx, conversation_id)
+        speaker = persona_id or conversation.persona_id
         return _Read(
             session=session,
-            settings=self._settings_of(tx, session),
+            settings=self._settings_of(tx, session, speaker),
             conversation_id=conversation_id,
-            persona_id=persona_id or conversation.persona_id,
+            persona_id=speaker,
             is_greeted=conversation.is_greeted,
             watermark=conversation.watermark,
             generation=conversation.generation,

@@ -75,12 +75,15 @@ class Resolver:
         self._profiles = {platform: dict(flatten(values)) for platform, values in profiles.items()}
         self._plain: dict[str, SessionSettings] = {}
 
-    def resolve(self, platform: str, stored: Iterable[StoredOverride]) -> SessionSettings:
+    def resolve(
+        self, platform: str, stored: Iterable[StoredOverride], *, speaker: str | None = None
+    ) -> SessionSettings:
         """Lay session over parent, place, profile, the persona's card and default; stored values that no longer parse
-        are skipped.
+        are skipped. The card is that of the persona in force unless `speaker` is another one's id: of a cast nobody
+        speaks with what another's card may use (P24).
         """
         settings = self._without_card(platform, [*stored])
-        granted = self._granted(settings.values.persona)
+        granted = self._granted(settings.values.persona if speaker is None else speaker)
         return self._with_card(settings, granted) if granted else settings
 
     def _without_card(self, platform: str, rows: Sequence[StoredOverride]) -> SessionSettings:

@@ -100,6 +100,22 @@ async def test_P24_what_a_card_asks_for_takes_effect_only_when_somebody_accepts_
     assert "Imported for this place, version 1" in told
 
 
+async def test_P24_in_a_cast_everybody_speaks_with_what_was_accepted_of_their_own_card(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, access={"tool_groups": "*"})
+    await chat.ask("/persona import --yes --accept", attachments=upload(MIRA))
+    await chat.press(button(chat))
+    wishes = {"familiar": {"model": "test/third", "tool_groups": ["dice"]}}
+    await bring(chat, plain("Vera", extensions=wishes))
+    for persona in ("Vera", "Bryony"):
+        await chat.ask(f"/cast add {persona}")
+    for persona, expected in (("Mira", "test/other"), ("Vera", "test/scripted"), ("Bryony", "test/scripted")):
+        await chat.say(f"{persona}, hello")
+        assert chat.model.requests[-1].model == expected
+    await chat.ask("/persona use Bryony")
+    await chat.say("Mira, hello")
+    assert chat.model.requests[-1].model == "test/other"
+
+
 async def test_P24_an_accepted_model_answers_unless_people_chose_another_or_its_server_is_not_there(
     make_app: MakeApp,
 ) -> None:

@@ -105,13 +105,17 @@ class Sweeper:
         self, tx: Tx, quiet: QuietSession, shortest: timedelta, now: datetime, shaken: Collection[int]
     ) -> Verdict:
         channel = quiet.session.channel
-        settings = self.resolver.resolve(channel.platform, load_overrides(tx, channel))
+        stored = load_overrides(tx, channel)
+        settings = self.resolver.resolve(channel.platform, stored)
         idle = timedelta(seconds=settings.values.summary.idle_seconds)
         if not idle:
             return Verdict(quiet=quiet)
         if (again_at := quiet.last_human_at + idle) > now:
             return Verdict(quiet=quiet, sweep_from=again_at - shortest)
-        subjects = [self.subject_of(quiet.session, *told, settings) for told in quiet.conversations.items()]
+        subjects = [
+            self.subject_of(quiet.session, whose, story, self.resolver.resolve(channel.platform, stored, speaker=whose))
+            for whose, story in quiet.conversations.items()
+        ]
         wishes = [self._wish(tx, subject, now, shaken) for subject in subjects]
         later = [at for _, at in wishes if at is not None and at > now]
         due = [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from sqlalchemy import func, select
@@ -34,8 +33,6 @@ async def open_limited(make_app: MakeApp, model: ScriptedModel | None = None, **
 async def settle(chat: Chat) -> None:
     """Wait until all calls are counted: writes go in order."""
     await chat.settled()
-    if giving_up := [task for task in asyncio.all_tasks() if task.get_name() == "give up a call"]:
-        await asyncio.wait(giving_up)
     await chat.app.core.db.run(lambda _tx: None)
 
 

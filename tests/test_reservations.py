@@ -111,6 +111,22 @@ async def test_whoever_is_stopped_while_it_is_reserved_leaves_nothing_reserved(m
     assert await reserved(chat) == 0
 
 
+async def test_whenever_somebody_is_stopped_nothing_stays_reserved(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app, quota=quota(total={"tokens_per_day": 9_000}))
+    bill = Bill(place_key="p", input_tokens=5)
+    request = ModelRequest(model="test/scripted", messages=(), max_output_tokens=RESERVE, bill=bill)
+    for pauses in range(12):
+        stream = chat.app.models.model.stream(request)
+        asking = chat.app.core.tasks.spawn("ask", anext(stream))
+        for _ in range(pauses):
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait([asking])
+        await stream.aclose()
+    await settle(chat)
+    assert await reserved(chat) == 0
+
+
 async def test_S16_what_was_asked_last_before_the_end_is_counted(make_app: MakeApp) -> None:
     limits = quota(total={"tokens_per_day": 9_000})
     chat, free = await open_limited(make_app, quota=limits), threading.Event()

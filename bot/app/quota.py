@@ -37,7 +37,6 @@ def build_purse(core: Core, tariffs: Tariffs) -> Purse | None:
         zone=ZoneInfo(core.settings.timezone),
         tariff_of=tariffs.of,
         count=core.counter.count,
-        tasks=core.tasks,
         now=core.now,
     )
 

@@ -21,7 +21,6 @@ from bot.quota.ruling import ADMITTED, OverBudget, Ruling
 from bot.store import budgets
 from bot.store.budgets import TOKENS, Counter, Reservation
 from bot.store.database import Database, Tx
-from bot.tasks import Tasks
 
 log = structlog.get_logger(__name__)
 
@@ -31,13 +30,13 @@ RESERVED_FOR = timedelta(minutes=30)
 
 @dataclass(slots=True)
 class Spending:
-    """A call that was reserved for, and what it has spent so far."""
+    """A call that is reserved for, and what it has spent so far."""
 
     bill: Bill
     model: str
     moment: datetime
-    reservation: int
     input_tokens: int
+    reservation: int | None = None
     tokens: int = 0
     cost: int = 0
     currency: str | None = None
@@ -80,11 +79,10 @@ class Purse:
         zone: tzinfo,
         tariff_of: Callable[[str], Tariff | None],
         count: Callable[[str], int],
-        tasks: Tasks,
         now: Callable[[], datetime],
     ) -> None:
         self._db, self._limits, self._warn_at, self._zone = db, limits, warn_at, zone
-        self._tariff_of, self._count, self._tasks, self._now = tariff_of, count, tasks, now
+        self._tariff_of, self._count, self._now = tariff_of, count, now
 
     def rule(self, tx: Tx, bill: Bill, model: str, *, warns: bool = True) -> Ruling:
         """Whether a question may lead to a call of a model at all, before anything is made of it."""
@@ -121,9 +119,11 @@ class Purse:
         Raises:
             OverBudget: a limit has no room for it.
         """
-        spending = await self._ask_for(request)
-        if isinstance(spending, Ruling):
-            raise OverBudget(request.model, spending)
+        bill = request.bill or Bill(place_key="")
+        asked = bill.input_tokens or await asyncio.to_thread(self._size, request)
+        spending = Spending(bill, request.model, self._moment(), asked)
+        if refusal := await self._reserve_for(spending, request.max_output_tokens):
+            raise OverBudget(request.model, refusal)
         try:
             yield spending
         except ModelError:
@@ -132,22 +132,13 @@ class Purse:
         finally:
             self._db.post(self._settle, spending)
 
-    async def _ask_for(self, request: ModelRequest) -> Spending | Ruling:
-        """Reserve for a call. Whoever is cancelled meanwhile makes none, and must not leave it reserved."""
-        bill = request.bill or Bill(place_key="")
-        asked = bill.input_tokens or await asyncio.to_thread(self._size, request)
-        work = self._db.run(self._reserve, bill, request.model, asked, request.max_output_tokens)
-        reserving = self._tasks.spawn("reserve for a call", work, is_awaited=True)
+    async def _reserve_for(self, spending: Spending, most: int) -> Ruling | None:
+        """Hold what a call may cost, or tell why not. Whoever is cancelled meanwhile makes none."""
         try:
-            return await asyncio.shield(reserving)
+            return await self._db.run(self._reserve, spending, most)
         except asyncio.CancelledError:
-            self._tasks.spawn("give up a call", self._give_up(reserving))
+            self._db.post(_release, spending)  # behind what may have been begun
             raise
-
-    async def _give_up(self, reserving: asyncio.Task[Spending | Ruling]) -> None:
-        spending = await reserving
-        if isinstance(spending, Spending):
-            self._db.post(budgets.release, spending.reservation)
 
     def standings(self, tx: Tx, bill: Bill, whose: Whose) -> list[Standing]:
         """How the limits of somebody stand."""
@@ -171,8 +162,9 @@ class Purse:
             if _binds(limit, bill) and not (limit.is_money and tariff == FREE):
                 yield limit, TOKENS if not limit.is_money else (tariff.currency or "") if tariff else ""
 
-    def _reserve(self, tx: Tx, bill: Bill, model: str, asked: int, most: int) -> Spending | Ruling:
-        moment, tariff = self._moment(), self._tariff_of(model) or FREE
+    def _reserve(self, tx: Tx, spending: Spending, most: int) -> Ruling | None:
+        bill, model, moment, asked = spending.bill, spending.model, spending.moment, spending.input_tokens
+        tariff = self._tariff_of(model) or FREE
         cost = tariff.cost_of(input_tokens=asked, output_tokens=most)
         budgets.drop_expired(tx, moment)
         if bill.is_exempt:
@@ -190,8 +182,8 @@ class Purse:
             currency=tariff.currency,
             expires_at=moment + RESERVED_FOR,
         )
-        number = budgets.reserve(tx, reservation)
-        return Spending(bill=bill, model=model, moment=moment, reservation=number, input_tokens=asked)
+        spending.reservation = budgets.reserve(tx, reservation)
+        return None
 
     def _open_all(self, tx: Tx, bill: Bill, model: str, moment: datetime) -> None:
         """Begin to count before somebody spends whose calls do not count: the ledger would not tell them apart."""
@@ -202,7 +194,7 @@ class Purse:
     def _settle(self, tx: Tx, spending: Spending) -> None:
         if spending.is_open:
             self._estimate(spending)
-        budgets.release(tx, spending.reservation)
+        _release(tx, spending)
         counted = list[tuple[Counter, int]]()
         for limit in self._limits:
             unit = spending.currency if limit.is_money else TOKENS
@@ -238,6 +230,11 @@ class Purse:
 
     def _size(self, request: ModelRequest) -> int:
         return sum(self._count(message.text) for message in request.messages)
+
+
+def _release(tx: Tx, spending: Spending) -> None:
+    if spending.reservation is not None:
+        budgets.release(tx, spending.reservation)
 
 
 def _taken(tx: Tx, counter: Counter) -> int:

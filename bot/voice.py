@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from bot.chat import QUOTED
 from bot.llm.endpoints import Endpoints, Recording
 from bot.llm.model import Usage
 from bot.llm.transcripts import TOKENS_A_SECOND
@@ -18,6 +19,9 @@ from bot.turn import Turn
 
 MOST_CHARS = 4_000
 """Of a transcript, and of what is spoken at once: speech endpoints take 4,096 (OpenAI, POST /audio/speech)."""
+
+BYTES_A_SECOND = 4_000
+"""Of a sound file that says no length: 32 kbit/s, few for speech, so that it is rather thought too long."""
 
 ENDINGS = {
     "audio/ogg": "ogg",
@@ -49,17 +53,18 @@ class Transcriber:
         """
         media_type = recording.media_type.partition(";")[0]
         file = Recording(name=f"voice.{ENDINGS.get(media_type, 'ogg')}", media_type=media_type, data=recording.data)
-        length = Usage(input_tokens=TOKENS_A_SECOND * self._seconds_of(recording))
+        length = Usage(input_tokens=TOKENS_A_SECOND * seconds_of(recording))
         async with self.calls.counted(turn, "transcription", self.name, length) as call:
             said = await self.servers.transcribe(self.name, file, seconds=self.given.timeout.total_seconds())
             call.usage = said.usage or length
         words = " ".join(said.text.split())
         return words if len(words) <= MOST_CHARS else words[:MOST_CHARS] + "…"
 
-    def _seconds_of(self, recording: ImageRow) -> int:
-        """How long a recording is, as its platform says, or may be."""
-        told = _LENGTH.match(recording.name)
-        return min(int(told[1]) + 1, self.given.max_seconds) if told else self.given.max_seconds
+
+def seconds_of(recording: ImageRow) -> int:
+    """How long a recording is, as its platform says, or by its size."""
+    told = _LENGTH.search(recording.name)
+    return int(told[1]) + 1 if told else len(recording.data) // BYTES_A_SECOND + 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -104,7 +109,7 @@ def audible(text: str) -> str:
     return text[: ends[-1] if ends else MOST_CHARS].rstrip()
 
 
-_LENGTH = re.compile(r".*, (\d{1,6}) s\b")  # the last in what a message tells of a recording: "voice message, 12 s"
+_LENGTH = re.compile(rf", (\d{{1,6}}) s(?:, {QUOTED})?$")  # how the note of a recording ends: "voice message, 12 s"
 _UNSPOKEN = (
     (re.compile(r"```.*?(?:```|\Z)", re.DOTALL), " "),
     (re.compile(r"!?\[([^\]]*)\]\([^)\s]*\)"), r"\1"),

@@ -14,6 +14,7 @@ from bot.settings import Settings
 from bot.store.ledger_tables import model_calls
 from bot.testing import Reply, ScriptedModel
 from tests.conftest import MakeApp
+from tests.emulators.openai import OpenAIEmulator
 from tests.talking import Chat, open_chat
 
 SERVERS = {name: {"base_url": "http://127.0.0.1:9/v1"} for name in ("test", "spare")}
@@ -40,12 +41,18 @@ async def test_the_ledger_tells_which_model_answered(make_app: MakeApp) -> None:
 async def test_a_place_chooses_its_own_fallbacks_and_status_tells_who_is_away(make_app: MakeApp) -> None:
     chat = await open_with_spare(make_app)
     assert "can't reach" in (await chat.say("Hello?"))[-1]
-    assert "nowhere" in await chat.ask("/session set fallbacks nowhere/x")
     assert "spare/b, test/other" in await chat.ask("/session set fallbacks spare/b, test/other")
     assert await chat.say("Hello?") == ["I stand in."]
     status = await chat.ask("/status")
     assert "test/scripted does not answer at the moment." in status
     assert "10.0.0.7" not in status
+
+
+async def test_a_fallback_that_no_server_offers_is_not_taken(make_app: MakeApp) -> None:
+    async with OpenAIEmulator(models=("scripted", "big")) as server:
+        chat = await open_chat(make_app, providers={"test": {"base_url": server.base_url}})
+        assert "can't find the model “nowhere/x”" in await chat.ask("/session set fallbacks big, nowhere/x")
+        assert "fallbacks = test/big" in await chat.ask("/session set fallbacks big")
 
 
 async def test_the_operator_hears_in_status_what_is_wrong(make_app: MakeApp) -> None:

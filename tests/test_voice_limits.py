@@ -10,6 +10,8 @@ import pytest
 from bot.llm.tariffs import vendor_tariff
 from bot.llm.transcripts import read_transcript
 from bot.quota import AUTO_PER_MINUTE
+from bot.store.images import ImageRow
+from bot.voice import seconds_of
 from tests.conftest import MakeApp
 from tests.spending import quota, reserved, settle, spent
 from tests.talking import Chat
@@ -85,11 +87,17 @@ async def test_a_server_that_counts_is_believed_and_else_the_platforms_word(
     assert f" {read} tokens read" in next(line for line in told.splitlines() if "lab/ears" in line)
 
 
-@pytest.mark.parametrize("note", ["audio Duck, 1 s, 99 s", "voice message, 99 s, of the message replied to", "audio"])
+@pytest.mark.parametrize("note", ["audio Duck, 1 s, 99 s", "voice message, 99 s, of the message replied to"])
 async def test_no_title_makes_a_recording_shorter(make_app: MakeApp, note: str) -> None:
     async with speaking(make_app, quota=quota(total={"money_per_day": 0.5}), models=EARS) as (chat, server):
         await send(chat, 1, note=note)
         assert server.audio.heard == []
+
+
+@pytest.mark.parametrize("note", ["a.mp3, audio, 1.2 MB", "a, 1 s.mp3, audio, 1.2 MB"])
+def test_a_sound_file_that_tells_no_length_is_as_long_as_its_bytes_may_be(note: str) -> None:
+    row = ImageRow(id=1, message_id=1, media_type="audio/mpeg", data=bytes(1_200_000), name=note)
+    assert seconds_of(row) == 301
 
 
 def test_a_minute_and_a_million_characters_cost_what_their_vendor_asks() -> None:

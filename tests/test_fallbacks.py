@@ -52,7 +52,7 @@ async def test_a_fallback_that_no_server_offers_is_not_taken(make_app: MakeApp) 
     async with OpenAIEmulator(models=("scripted", "big")) as server:
         chat = await open_chat(make_app, providers={"test": {"base_url": server.base_url}})
         assert "can't find the model “nowhere/x”" in await chat.ask("/session set fallbacks big, nowhere/x")
-        assert "fallbacks = test/big" in await chat.ask("/session set fallbacks big")
+        assert "= test/big" in await chat.ask("/session set fallbacks big")
 
 
 async def test_the_operator_hears_in_status_what_is_wrong(make_app: MakeApp) -> None:

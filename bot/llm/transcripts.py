@@ -42,5 +42,4 @@ def _usage(counted: Mapping[str, object]) -> Usage | None:
 
 def _number(counted: Mapping[str, object], name: str) -> float:
     value = counted.get(name)
-    is_sane = isinstance(value, int | float) and 0 <= value <= MOST_TOKENS
-    return float(value) if is_sane and isinstance(value, int | float) else 0.0
+    return value if isinstance(value, int | float) and 0 <= value <= MOST_TOKENS else 0

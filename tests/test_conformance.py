@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
-from bot.llm.model import ContextTooLong
+from bot.llm.model import ContextTooLong, ModelMessage, Role, ToolCall
 from bot.store.tables import MessageKind, messages
 from bot.testing import make_author, make_channel
 from tests.conftest import MakeApp
 from tests.conversations import CONVERSATIONS, Conversation, Stage, talker
-from tests.emulators.openai.harness import HELLO, bench, user
+from tests.emulators.openai.harness import HELLO, assistant, bench, user
 from tests.emulators.openai.profiles import PROFILES, Profile, behaving_like
 from tests.emulators.openai.script import (
     DONE,
@@ -56,6 +56,22 @@ async def test_every_server_holds_every_conversation(
         taught = len(stage.bench.openai.requests)
         calls = await conversation.hold(stage)
         assert len(stage.bench.openai.requests) - taught == calls, "what a server cannot take is learned once"
+
+
+@each_profile
+async def test_L19_every_server_goes_on_behind_a_round_of_tools_that_another_one_called(
+    profile: Profile, make_app: MakeApp
+) -> None:
+    signed = ToolCall(id="call_of_another_server", name="clock", arguments="{}", extra='{"signed": 1}', by="other/pro")
+    thought = assistant("", signed, reasoning="It wants the time.")
+    result = ModelMessage(role=Role.TOOL, text="noon", tool_call_id=signed.id, name="clock")
+    async with staged(profile, behaving_like(profile, talker), make_app) as stage:
+        await stage.ask(user("Hi"))  # from now on it is known where it wants its own reasoning back
+        said, _ = await stage.ask(user("What time is it?"), thought, result)
+        assert said
+        sent = str([request.body for request in stage.bench.openai.requests])
+    assert "signed" not in sent
+    assert "It wants the time." not in sent
 
 
 @pytest.mark.parametrize("profile", [one for one in PROFILES if one.overflow], ids=lambda profile: profile.name)

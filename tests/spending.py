@@ -15,6 +15,8 @@ from tests.talking import ALICE, Chat, open_chat
 
 RESERVE = 100
 """Tokens kept for an answer."""
+PRICED = {"test": {"base_url": "https://models.example/v1", "input_price": 1_000, "output_price": 1_000}}
+"""A thousand dollars for a million tokens: an answer costs a dollar."""
 USED = Usage(input_tokens=900, output_tokens=100)
 
 

@@ -15,7 +15,7 @@ from bot.store.sessions import session_by_id
 from bot.testing import Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import GIST, SMALL
-from tests.spending import USED, ask, open_limited, quota, settle, spent
+from tests.spending import PRICED, USED, ask, open_limited, quota, settle, spent
 from tests.talking import ALICE, BOB, DM, GROUP
 
 UNTIL = {"day": "2026-11-02 00:00 UTC", "month": "2026-12-01 00:00 UTC"}
@@ -101,10 +101,6 @@ async def test_totals_survive_reset_and_restart(make_app: MakeApp) -> None:
     told = await ask(after, 3)
     assert len(after.model.requests) == 1
     assert (told[0], told[2]) == (["ok"], [])
-
-
-PRICED = {"test": {"base_url": "https://models.example/v1", "input_price": 1_000, "output_price": 1_000}}
-"""A thousand dollars for a million tokens: an answer costs a dollar."""
 
 
 async def test_money_is_limited_like_tokens(make_app: MakeApp) -> None:

@@ -6,17 +6,20 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
 from bot.llm.model import Bill, Completion, ModelRequest, ModelUnreachable, ToolCall, Usage
+from bot.quota import NANOS
 from bot.store.database import Tx
 from bot.store.ledger_tables import reservations
 from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
-from tests.spending import RESERVE, USED, ask, open_limited, quota, reserved, settle, spent
+from tests.spending import PRICED, RESERVE, USED, ask, open_limited, quota, reserved, settle, spent
+from tests.talking import GROUP
 
 
 def honest(request: ModelRequest) -> Reply:
@@ -42,6 +45,25 @@ async def test_X10_limits_hold_with_fifty_people_writing_at_once(make_app: MakeA
     told = Counter(reply.channel for reply in chat.adapter.replies if "all that I may spend" in reply.text)
     assert set(told.values()) == {1}, "each place hears of it once"
     assert await reserved(chat) == 0
+
+
+async def test_X10_a_places_limit_in_money_holds_with_fifty_people_writing_at_once_in_its_channels(
+    make_app: MakeApp,
+) -> None:
+    limits, model = quota(place={"money_per_day": 10}), ScriptedModel(honest)
+    chat = await open_limited(make_app, model, quota=limits, providers=PRICED)
+    people = [make_author(f"Person{number}") for number in range(50)]
+    rooms = [replace(GROUP, channel=f"room{number}") for number in range(50)]
+    asked = [
+        make_inbound("hello", author=one, channel=room, mentions_me=True)
+        for one, room in zip(people, rooms, strict=True)
+    ]
+    await asyncio.gather(*map(chat.app.pipeline.deliver, asked))
+    await settle(chat)
+    used = (await spent(chat))["place", "2026-11-01", "USD"]
+    largest = max(request.bill.input_tokens + RESERVE for request in model.requests if request.bill)
+    assert 10 * NANOS - largest * NANOS // 1_000 < used <= 10 * NANOS
+    assert len([reply for reply in chat.adapter.replies if "10.00 USD" in reply.text]) == 1, "a place hears it once"
 
 
 async def test_each_round_of_tools_is_reserved_for_and_ends_where_the_limit_does(make_app: MakeApp) -> None:

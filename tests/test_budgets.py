@@ -59,7 +59,7 @@ async def test_those_who_are_exempt_have_no_limits_but_the_whole_bots(
 ) -> None:
     tight = {"tokens_per_day": 1_000}
     chat = await open_limited(make_app, quota=quota(person=tight, place=tight, place_messages_per_minute=1, **exempt))
-    await ask(chat, 4, author=replace(ALICE, roles=("7",)), channel=GROUP)
+    await ask(chat, 4, author=replace(ALICE, roles=frozenset({"7"})), channel=GROUP)
     assert len(chat.model.requests) == 4
     await ask(chat, 3, author=BOB, channel=GROUP)
     assert len(chat.model.requests) == 5, "Bob's own limit is whole: what she spent counted against nobody's"

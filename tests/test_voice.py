@@ -115,6 +115,16 @@ async def test_where_nobody_can_write_it_down_the_persona_hears_that_there_was_s
         assert chat.last_prompt[-1][1].endswith("listen\n[voice message, 12 s] Now you hear me.")
 
 
+async def test_of_what_is_said_aloud_or_shown_in_privacy_nothing_stays(make_app: MakeApp) -> None:
+    async with speaking(make_app) as (chat, _):
+        await chat.say("/privacy on")
+        image = Attachment(kind=AttachmentKind.IMAGE, name="cat.png", media_type="image/png", data=b"\x89PNG")
+        await chat.say("", attachments=(recording(), image))
+        assert "umbrella" in chat.last_prompt[-1][1]
+        texts = await chat.app.core.db.read(lambda tx: tx.execute(select(messages.c.text)).scalars().all())
+        assert (texts[-1], await recordings(chat)) == ("", [])
+
+
 async def test_silence_is_heard_once(make_app: MakeApp) -> None:
     async with speaking(make_app) as (chat, server):
         await chat.say("", attachments=(recording(b"OggS silence"),))

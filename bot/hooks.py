@@ -179,9 +179,9 @@ class Hooks:
     wants_reply: Callable[[Turn], Awaitable[bool]] | None = None
     """Whether `before_reply` is to have the answer of this turn; without it, that of every turn."""
     on_outbound: Callable[[ChannelRef, Outbound], Awaitable[Outbound | Drop | None]] | None = None
-    """Every message to people on its way out: answers, notices, reminders, and speech: the words before they are spoken,
-    then the recording, which has no text. The history keeps what was answered, unless that was dropped. Where this is
-    set, nothing is shown while it grows.
+    """Every message to people on its way out: answers, notices, reminders; of speech first the words, then the
+    recording, which has no text. The history keeps what was answered, unless that was dropped. Where this is set,
+    nothing is shown while it grows.
     """
     after_turn: Callable[[Turn, Answered], Awaitable[None]] | None = None
     """After the answer is stored; the session's next turn waits for it."""

@@ -24,7 +24,7 @@ async def test_what_is_odd_about_a_card_and_why_it_is_refused_is_told_in_the_cal
     told = await chat.ask("/persona import", attachments=upload(b"{", "mira.json"))
     assert "JSON 已损坏，第 1 行：" in told
     assert told.endswith("请重新导出卡片。")
-    assert "请发送 JSON 格式的世界书" in await chat.ask("/lore import", attachments=upload(plain("Mira")))
+    assert "请发送 JSON 格式的设定集" in await chat.ask("/lore import", attachments=upload(plain("Mira")))
 
 
 async def test_what_made_a_version_is_told_in_the_callers_language(make_app: MakeApp) -> None:

@@ -96,6 +96,18 @@ async def test_a_cast_can_be_set_by_names_like_every_other_key(make_app: MakeApp
     assert "- **Familiar**" in await listed(chat)
 
 
+async def test_who_loses_their_place_in_a_cast_by_a_setting_is_told(make_app: MakeApp) -> None:
+    chat = await open_cast(make_app)
+    left = "{} speaks here no more. `/cast add {}` lets it speak beside the others again."
+    await chat.choose("cast add", channel=GROUP, persona="thrupp")
+    (told,) = await chat.choose("session set", channel=GROUP, persona="familiar")
+    assert told.endswith(left.format("Bryony", "Bryony"))
+    (told,) = await chat.choose("session reset", channel=GROUP, persona="yes")
+    assert left.format("Familiar", "Familiar") in told
+    (told,) = await chat.choose("session set", channel=GROUP, persona="familiar", key="cast", value="thrupp")
+    assert "no more" not in told
+
+
 async def test_a_card_in_CAST_that_is_not_there_is_told_at_the_start(make_app: MakeApp) -> None:
     with pytest.raises(SettingsError, match="CAST names no card"):
         await open_cast(make_app, cast=("nobody: moss",))

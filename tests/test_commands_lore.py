@@ -50,6 +50,7 @@ async def test_a_constant_entry_without_keys_in_quotes_is_all_text(make_app: Mak
     chat = await open_chat(make_app, persona="none")
     told = await chat.ask("/lore add --constant The sky is green")
     assert told.endswith("always there\n\nThe sky is green")
+    assert (await chat.ask("/lore list")).endswith(r"- `1` **\#1** · always there · The sky is green")
     await chat.say("hello")
     assert any("The sky is green" in message.text for message in chat.model.requests[-1].messages)
     assert "Keys: sea, tide\n\nIt is high" in await chat.ask('/lore add -c "sea, tide" It is high')

@@ -49,6 +49,9 @@ async def test_greetings_are_leafed_through_and_another_one_takes_the_place_of_t
 async def test_a_long_greeting_is_shown_in_part_and_said_as_a_whole(make_app: MakeApp) -> None:
     chat = await meet_mira(make_app)
     assert len(await chat.ask("/persona greeting -p 99")) < 1_300
+    for number in (0, 4):
+        told = await chat.ask(f"/persona greeting {number}")
+        assert told == f"There is no greeting {number}. They are numbered from 1 to 3; `/persona greeting` shows them."
     assert (await chat.press("persona greeting 3"))[-1] == "x" * 1_500
 
 

@@ -75,9 +75,9 @@ def _under_headings(entries: Sequence[tuple[str, LoreEntry]], call: Call, desk: 
 
 def _line(entry: LoreEntry, call: Call, desk: Desk) -> str:
     keys = ", ".join(map(inert, entry.keys[:LISTED_KEYS])) + ("…" if len(entry.keys) > LISTED_KEYS else "")
-    title = f"**{inert(entry.title)}** · " if entry.title not in entry.keys else ""
-    pieces = (f"`{entry.id}` {title}{keys}", *_marks(entry, call, desk), inert(_cut(entry.content, LISTED_CHARS)))
-    return " · ".join(filter(None, pieces))
+    title = f"**{inert(entry.title)}**" if entry.title not in entry.keys else ""
+    pieces = (title, keys, *_marks(entry, call, desk), inert(_cut(entry.content, LISTED_CHARS)))
+    return f"`{entry.id}` {' · '.join(filter(None, pieces))}"
 
 
 def _marks(entry: LoreEntry, call: Call, desk: Desk) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
 from bot.commands.clearing import YES
 from bot.commands.command import Call, Command, Desk, inert
@@ -16,6 +18,7 @@ from bot.personas.library import Persona
 from bot.store import personas
 from bot.store.database import Tx
 from bot.store.personas import Version
+from bot.store.usage import name_of_person
 
 BY_COMMAND = ("import", "revert")
 """What makes a version besides an edit of fields."""
@@ -55,16 +58,22 @@ async def list_versions(call: Call, desk: Desk) -> Outbound:
     """`/persona versions [persona] [-p page]`: what an imported card said at what time."""
     persona = await own_persona(call, desk)
     page = page_of(await desk.db.read(personas.list_versions, persona.id), call)
-    lines = [_line(version, version.number == persona.version, call, desk) for version in page.entries]
+    names = await desk.db.read(_names, page.entries)
+    lines = [_line(version, version.number == persona.version, names, call, desk) for version in page.entries]
     heading = desk.text("persona-versions", call.locale, persona=persona.name)
     return paged(heading, lines, page, f"persona versions {persona.id}", call, desk)
 
 
-def _line(version: Version, is_current: bool, call: Call, desk: Desk) -> str:
+def _names(tx: Tx, versions: Sequence[Version]) -> Mapping[str, str]:
+    """What those who made versions are called, by their keys."""
+    return {key: name_of_person(tx, key) for key in {version.changed_by for version in versions}}
+
+
+def _line(version: Version, is_current: bool, names: Mapping[str, str], call: Call, desk: Desk) -> str:
     mark = " ✅" if is_current else ""
     at = f"{call.local(version.changed_at):%Y-%m-%d %H:%M}"
     change = inert(_named(version.change, call, desk))
-    return f"**{version.number}**{mark} · {at} · {change} · {inert(version.changed_by)}"
+    return f"**{version.number}**{mark} · {at} · {change} · {inert(names[version.changed_by])}"
 
 
 def _named(change: str, call: Call, desk: Desk) -> str:

@@ -28,7 +28,7 @@ async def pick_greeting(call: Call, desk: Desk) -> Outbound | None:
     if not known:
         raise UserError("persona-greeting-none", persona=persona.name)
     if "greeting" in call.options:
-        return await _begin_with(_within(call.options["greeting"], known), known, persona, call, desk)
+        return await _begin_with(_place(call.options["greeting"], known), known, persona, call, desk)
     return await _show(_wanted_page(call, known), known, persona, call, desk)
 
 
@@ -83,12 +83,16 @@ def _buttons(place: int, count: int, call: Call, desk: Desk, *, may_choose: bool
     return tuple(filter(None, (leafing, (use,) if may_choose else ())))
 
 
+def _place(typed: str, known: Sequence[Greeting]) -> int:
+    number = int(typed)
+    if not 1 <= number <= len(known):
+        raise UserError("persona-greeting-no-such", number=number, count=len(known))
+    return number - 1
+
+
 def _wanted_page(call: Call, known: Sequence[Greeting]) -> int | None:
-    return _within(call.options[PAGE.name], known) if PAGE.name in call.options else None
-
-
-def _within(typed: str, known: Sequence[Greeting]) -> int:
-    return min(max(1, int(typed)), len(known)) - 1
+    """A page beyond the last one is the last one, as everywhere."""
+    return min(max(1, int(call.options[PAGE.name])), len(known)) - 1 if PAGE.name in call.options else None
 
 
 GREETING = OptionSpec(name="greeting", kind=OptionKind.INTEGER)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, leaves_quote_open
 from bot.commands import changes
-from bot.commands.changes import FOR, Changes, Reach, reach_of, source_of
+from bot.commands.changes import FOR, Changes, InForce, Reach, reach_of, source_of
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import ALL, NAME, find_key, known_key, name_to_type, read_value, shown
+from bot.commands.members import cast_at
 from bot.commands.moderation_rights import moderation_lines
 from bot.commands.offers import suggest_for_reset, suggest_for_set
 from bot.errors import UserError
@@ -111,7 +112,19 @@ async def set_session(call: Call, desk: Desk) -> Outbound:
         for name in values
         if now.settings.source(name) is not own
     ]
+    lines += _who_left(values, now, call, desk)
     return Outbound(text=f"{desk.text(f'session-set-{own.value}', call.locale)}\n\n{_listed(lines)}")
+
+
+def _who_left(changed: Collection[str], now: InForce, call: Call, desk: Desk) -> Iterator[str]:
+    """Who of a cast speaks here no more because another one has its place, as people may have meant to add that one.
+    Where the cast itself was changed, that was the wish.
+    """
+    channel = call.inbound.channel
+    before, after = (cast_at(channel, settings, desk) for settings in (call.settings, now.settings))
+    if before.is_several and "persona" in changed and "cast" not in changed:
+        left = (member.persona for member in before.members if member.persona.id not in after.ids)
+        yield from (desk.text("session-left", call.locale, persona=persona.name) for persona in left)
 
 
 def _typed_values(call: Call, desk: Desk) -> tuple[dict[str, str], str | None]:
@@ -164,6 +177,7 @@ async def reset_session(call: Call, desk: Desk) -> Outbound:
         f"`{name}` = {_effective(name, now.settings, call, desk)} ({_source(now.settings, name, call, desk)})"
         for name in names
     ]
+    lines += _who_left(names, now, call, desk)
     if label is not None:
         lines.append(desk.text("session-name-gone", call.locale))
     pieces = [desk.text("session-reset-done", call.locale), _listed(lines)]

@@ -317,8 +317,9 @@ def window_of(limits: ModelLimits, settings: PlaceSettings) -> int:
 
 def fallbacks_in_force(models: ModelDirectory, settings: PlaceSettings, model: str) -> tuple[str, ...]:
     """The full names of the models that answer in place of `model`, as far as their servers are configured."""
-    names = dict.fromkeys(models.effective(chosen) for chosen in settings.fallbacks)
-    return tuple(name for name in names if name != model and not models.is_gone(name))
+    there = (chosen for chosen in settings.fallbacks if not ("/" in chosen and models.is_gone(chosen)))
+    names = dict.fromkeys(models.effective(chosen) for chosen in there)
+    return tuple(name for name in names if name != model)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

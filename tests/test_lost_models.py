@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.llm.directory import ModelDirectory
-from bot.opening import model_in_force
+from bot.opening import fallbacks_in_force, model_in_force
 from bot.overrides import SessionSettings, Source
 from bot.settings import PlaceSettings
 from bot.store import sessions
@@ -101,3 +101,12 @@ def test_the_nearest_model_whose_server_is_there_is_in_force(
     settings = SessionSettings(values=values, chain={"model": chain} if chain else {})
     found = model_in_force(directory, settings)
     assert (found.name, found.source, found.lost) == (name, source, lost)
+
+
+async def test_of_fallbacks_only_those_count_whose_server_is_there() -> None:
+    async def list_models(_provider: str) -> tuple[str, ...]:
+        return ()
+
+    models = ModelDirectory(("test", "spare"), "test/a", list_models)
+    chosen = PlaceSettings(fallbacks=("gone/b", "local/small", "big", "spare/qwen/qwen3", "test/big", "test/a"))
+    assert fallbacks_in_force(models, chosen, "test/a") == ("test/big", "spare/qwen/qwen3")

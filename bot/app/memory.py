@@ -37,7 +37,7 @@ def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:
         factor=models.tokens.factor,
         now=core.now,
         is_small=is_small,
-        stand_ins=partial(fallbacks_in_force, models.directory),
+        fallbacks_of=partial(fallbacks_in_force, models.directory),
     )
     consolidator = Consolidator(
         db=core.db,

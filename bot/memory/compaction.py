@@ -228,7 +228,7 @@ class Compactor:
         last = self.reuse.last_for(subject, snapshot, material, frame)
         if last is not None:
             behind = partial(request_behind, last, snapshot, material, self.settings.summary)
-            is_last_word, ask_behind = not self.summariser.stand_ins(subject), partial(ask, behind, read, is_alone=True)
+            is_last_word, ask_behind = not self.summariser.fallbacks(subject), partial(ask, behind, read, is_alone=True)
             told: Delta | None = await self.reuse.try_behind(ask_behind, frame, is_last_word=is_last_word)
             if told is not None:
                 return told

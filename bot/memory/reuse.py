@@ -160,7 +160,7 @@ class Reuse:
 
     async def try_behind(self, ask: Callable[[], Awaitable[R]], frame: Frame, *, is_last_word: bool) -> R | None:
         """What is told behind a last request; `None` where it is to be asked for in a prompt of its own: the reply
-        could not be used, or its model is away and others stand in, who have nothing of it in their caches.
+        could not be used, or its model is away and has fallbacks, who have nothing of it in their caches.
 
         Raises:
             ModelError: the model could not be asked.

@@ -65,8 +65,8 @@ class Frame:
     correction: tuple[str, str] | None = None
 
 
-StandIns = Callable[[PlaceSettings, str], Sequence[str]]
-"""`stand_ins(settings, model)`: the models that answer in place of another one where some settings hold."""
+FallbacksOf = Callable[[PlaceSettings, str], Sequence[str]]
+"""`fallbacks_of(settings, model)`: the models that answer in place of another one where some settings hold."""
 
 IsStillSo = Callable[[], Awaitable[bool]]
 """Whether what is asked about has not changed since it was read."""
@@ -90,10 +90,10 @@ class Summariser:
         factor: Callable[[str], float],
         now: Callable[[], datetime],
         is_small: Callable[[str], bool] = lambda _model: False,
-        stand_ins: StandIns = lambda _settings, _model: (),
+        fallbacks_of: FallbacksOf = lambda _settings, _model: (),
     ) -> None:
         self._db, self._model, self._settings, self._now = db, model, settings, now
-        self._is_small, self._stand_ins = is_small, stand_ins
+        self._is_small, self._fallbacks_of = is_small, fallbacks_of
         self._window_of, self._factor = window_of, factor
         self._default = directory.default
         self._custom = _custom_model(settings, directory)
@@ -122,13 +122,13 @@ class Summariser:
         free = self._window_of(model) - self._output(model) - MARGIN_TOKENS
         return max(LEAST_ROOM_TOKENS, int(free / self._factor(model)))
 
-    def stand_ins(self, subject: Subject) -> tuple[str, ...]:
+    def fallbacks(self, subject: Subject) -> tuple[str, ...]:
         """The models that are asked about a conversation while that model cannot be, as far as they have its room and
         are good at forms.
         """
         model = self.model_for(subject)
         first = (self._default,) if model == self._custom != self._default else ()
-        names = dict.fromkeys((*first, *self._stand_ins(subject.settings, model)))
+        names = dict.fromkeys((*first, *self._fallbacks_of(subject.settings, model)))
         least = self._room_in(model)
         return tuple(name for name in names if not self._is_small(name) and self._room_in(name) >= least)
 
@@ -151,20 +151,20 @@ class Summariser:
     ) -> R:
         """What `read` makes of the reply; a reply that it refuses gets one chance to be corrected. A custom model that
         refuses to be asked at all is stood in for by the default one, and any model that cannot be asked by its
-        stand-ins, unless it `is_alone`. `is_still_so` is asked before each call.
+        fallbacks, unless it `is_alone`. `is_still_so` is asked before each call.
 
         Raises:
             BadDelta: the second reply was bad as well.
             Outdated: it is no longer so.
             ModelError: the model could not be asked.
         """
-        model, stand_ins = self.model_for(subject), () if is_alone else self.stand_ins(subject)
+        model, fallbacks = self.model_for(subject), () if is_alone else self.fallbacks(subject)
 
-        def with_stand_ins(frame: Frame) -> ModelRequest:
-            return replace(request(frame), fallbacks=stand_ins)
+        def with_fallbacks(frame: Frame) -> ModelRequest:
+            return replace(request(frame), fallbacks=fallbacks)
 
         try:
-            return await self._ask(subject, model, with_stand_ins, read, is_still_so)
+            return await self._ask(subject, model, with_fallbacks, read, is_still_so)
         except ModelRefused as error:
             if model != self._custom or model == self._default:
                 raise

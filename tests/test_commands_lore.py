@@ -183,6 +183,8 @@ async def test_nobody_fills_the_disk_with_lore(make_app: MakeApp) -> None:
     assert "There is no lore here" in await chat.ask("/lore")
     long = as_file(*(entry(f"k{number}", content="x" * 40_000) for number in range(6)))
     assert "That is too much for this book" in await chat.ask("/lore import", attachments=upload(long))
+    unread = b'{"entries": [' + b" " * 2_000_000
+    assert "That is too much for this book" in await chat.ask("/lore import", attachments=upload(unread))
 
 
 async def test_a_long_list_has_pages_that_keep_the_choice_of_the_book(make_app: MakeApp) -> None:

@@ -47,6 +47,13 @@ class Owned:
         """How long all of them may be together, as they are kept."""
         return PLACE_CHARS if self.name == PLACE else OWN_CHARS
 
+    @property
+    def max_bytes(self) -> int:
+        """Of a file's text: what is longer has no room here, and reading it would take many times its size in memory.
+        A character may have six bytes, and what programs write beside the texts some more.
+        """
+        return 10 * self.max_chars
+
 
 async def own_book(call: Call, desk: Desk) -> Owned:
     """The book that the option FOR names. Without it, who manages a group means the group's, everybody else their own.

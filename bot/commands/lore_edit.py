@@ -100,7 +100,12 @@ def demand_room(tx: Tx, book: Owned, entries: tuple[dict[str, object], ...], *, 
     count, chars = lorebooks.size_of(tx, book.key)
     more = sum(len(str(entry)) for entry in entries)
     if count + len(entries) - instead_of > book.max_entries or chars + more > book.max_chars:
-        raise UserError("lore-full", count=book.max_entries, chars=f"{book.max_chars:,}")
+        raise no_room(book)
+
+
+def no_room(book: Owned) -> UserError:
+    """That a book takes no more, and how much it takes."""
+    return UserError("lore-full", count=book.max_entries, chars=f"{book.max_chars:,}")
 
 
 def entry_mapping(entry: LoreEntry) -> dict[str, object]:

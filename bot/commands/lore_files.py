@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.lore_books import BOOK, FOR, ME, Owned, may_change, name_of_book, own_book, visible_books
-from bot.commands.lore_edit import demand_room, entry_mapping
+from bot.commands.lore_edit import demand_room, entry_mapping, no_room
 from bot.commands.members import OF
 from bot.errors import UserError
 from bot.lore import CARD, MINE, PLACE
@@ -39,6 +39,8 @@ async def import_lore(call: Call, desk: Desk) -> Outbound:
     if file.size > MAX_FILE_BYTES:
         raise UserError("file-too-large", limit=f"{MAX_FILE_BYTES >> 20} MB")
     data = await file.fetch(MAX_FILE_BYTES)
+    if _is_text(data) and len(data) > book.max_bytes:
+        raise no_room(book)
     try:
         brought = await asyncio.to_thread(read_lore, data)
     except CardError as error:
@@ -66,13 +68,17 @@ def read_lore(data: bytes) -> Brought:
     """
     from bot.personas.lorebook import LoreIndex, find_book, read_book
 
-    is_text = data.lstrip(BOMS_AND_SPACE).startswith((b"{", b"["))
-    found = find_book(read_json(data, max_bytes=MAX_FILE_BYTES) if is_text else read_file(data).card.character_book)
+    whole = read_json(data, max_bytes=MAX_FILE_BYTES) if _is_text(data) else read_file(data).card.character_book
+    found = find_book(whole)
     if found is None:
         raise CardError("card-without-book", "card-without-book-remedy")
     book, warnings = read_book(found, max_entries=PLACE_ENTRIES)
     useless = LoreIndex(book, name="").warnings
     return Brought(book=book, entries=tuple(map(entry_mapping, book.entries)), warnings=(*warnings, *useless))
+
+
+def _is_text(data: bytes) -> bool:
+    return data.lstrip(BOMS_AND_SPACE).startswith((b"{", b"["))
 
 
 def keep_lore(tx: Tx, book: Owned, brought: Brought, *, replaces: bool) -> None:

@@ -282,5 +282,20 @@ async def test_a_server_is_tried_less_often_where_another_one_can_stand_in() -> 
         assert (len(one.requests), len(two.requests)) == (2, 3)
 
 
+@pytest.mark.parametrize(("fallbacks", "tries"), [((), 2), ((TWO,), 1)], ids=["alone", "with another"])
+async def test_nobody_waits_for_a_server_that_asks_for_it_where_another_one_answers_at_once(
+    fallbacks: tuple[str, ...], tries: int
+) -> None:
+    async with AsyncExitStack() as stack:
+        one, two = [await stack.enter_async_context(OpenAIEmulator(Say(text="Here."))) for _ in range(2)]
+        one.queue(errors.rate_limited(5))
+        providers = {name: Provider(name=name, base_url=it.base_url) for name, it in (("one", one), ("two", two))}
+        router = Router(OpenAIModel(providers, Quirks(), Catalogue(), sleep=no_wait), Catalogue().limits)
+        stack.push_async_callback(router.close)
+        *_, last = [event async for event in router.stream(asks(model=ONE, fallbacks=fallbacks))]
+        assert isinstance(last, Completion)
+        assert len(one.requests) == tries
+
+
 async def no_wait(_seconds: float) -> None:
     return

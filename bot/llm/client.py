@@ -37,6 +37,9 @@ BACKOFF_SECONDS = 0.5
 LONGEST_RETRY_AFTER_SECONDS = 10.0
 """Who asks for more patience is not waited for."""
 
+LONGEST_RETRY_AFTER_WITH_FALLBACKS_SECONDS = 2.0
+"""The same where another model can answer at once; ours to choose."""
+
 REASONING_ROOM = 8_192
 """Tokens added to the output limit where a model reasons within it (L18), at most a quarter of the window."""
 
@@ -215,8 +218,10 @@ class OpenAIModel(Endpoints):
             call.quirks.add(quirk)
             call.tried.append(quirk)
             return
-        too_long = refusal.patience is not None and refusal.patience > LONGEST_RETRY_AFTER_SECONDS
-        most = 1 if call.request.fallbacks else MOST_RETRIES
+        most, longest = MOST_RETRIES, LONGEST_RETRY_AFTER_SECONDS
+        if call.request.fallbacks:
+            most, longest = 1, LONGEST_RETRY_AFTER_WITH_FALLBACKS_SECONDS
+        too_long = refusal.patience is not None and refusal.patience > longest
         if call.has_shown or not refusal.passes or refusal.overflow or too_long or call.retries == most:
             raise error_for(refusal, call.request.model, secret=call.provider.api_key.get_secret_value())
         backoff = BACKOFF_SECONDS * 2**call.retries * (0.5 + self._jitter())

@@ -85,3 +85,20 @@ def test_what_is_kept_for_export_can_always_be_written_as_json() -> None:
     card, _ = read_card(v3(extensions={"a": math.nan, "b\ud800": "\udfff", 3: (1, "x\0")}))
     assert card.extensions == {"a": None, "b\ufffd": "\ufffd", "3": [1, "x"]}
     assert PersonaCard.model_validate_json(card.model_dump_json()) == card
+
+
+@pytest.mark.parametrize(
+    ("extensions", "told"),
+    [
+        ({"regex_scripts": [{"findRegex": "/a/"}]}, ["regex_scripts"]),
+        ({"tavern_helper": {"scripts": [1]}, "TavernHelper_scripts": [2]}, ["TavernHelper_scripts", "tavern_helper"]),
+        ({"regex_scripts": [], "world": " "}, []),
+        ({"world": "Coast"}, ["world"]),
+        ({"world": ["Coast"]}, []),
+    ],
+)
+def test_what_a_card_leans_on_and_has_not_here_is_told(extensions: dict[str, object], told: list[str]) -> None:
+    said = {"name": "Mira", "description": "Somebody.", "extensions": extensions}
+    assert [warning.field for warning in read_card(said)[1]] == told
+    with_book = {**said, "character_book": {"entries": []}}
+    assert "world" not in [warning.field for warning in read_card(with_book)[1]]

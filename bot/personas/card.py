@@ -6,7 +6,7 @@ Knows no file, no folder and no prompt: `bot.personas.formats` makes the mapping
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Annotated, Any, Literal
@@ -163,7 +163,7 @@ def read_card(data: Mapping[Any, Any], *, fallback_name: str = "") -> tuple[Pers
     unused = (key for key in unknown if key not in KEPT_SILENTLY)
     warnings += [_notice(key) for key in islice(unused, MAX_WARNINGS)]
     card = _validated({"name": "", **fields, "unknown": unknown}, warnings)
-    return card, tuple(warnings)
+    return card, (*warnings, *_lacks(card))
 
 
 def _spec_warnings(data: Mapping[Any, Any]) -> list[CardWarning]:
@@ -227,6 +227,16 @@ def _validated(fields: dict[str, object], warnings: list[CardWarning]) -> Person
         raise CardError("card-nameless", "card-nameless-remedy") from error
 
 
+def _lacks(card: PersonaCard) -> Iterator[CardWarning]:
+    """What a card was made to have around it in SillyTavern, and has not here."""
+    for key in SCRIPTS:
+        if card.extensions.get(key):
+            yield CardWarning(field=key, message=sentence("card-scripts"))
+    world = card.extensions.get("world")
+    if isinstance(world, str) and card.character_book is None and (name := as_line(world)):
+        yield CardWarning(field="world", message=sentence("card-book-elsewhere", name=name[:MAX_SHOWN]))
+
+
 CARD_FIELDS = tuple(field for field in PersonaCard.model_fields if field != "unknown")
 
 OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
@@ -240,6 +250,11 @@ OTHER_WORDS: Mapping[str, tuple[str, ...]] = {
 }
 
 DESCRIBING = ("description", "personality", "scenario", "first_message", "system_prompt")
+
+SCRIPTS = ("regex_scripts", "TavernHelper_scripts", "tavern_helper")
+"""Extensions by which cards bring code along: kept for export, and never run."""
+MAX_SHOWN = 100
+"""Characters of a name in a warning."""
 
 KEPT_SILENTLY = frozenset(
     {

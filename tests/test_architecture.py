@@ -27,6 +27,8 @@ ADAPTERS_MAY_IMPORT = (*_BORDER, "adapters.incoming", "adapters.markup", "adapte
 """Besides their own package, their SDK and the standard library."""
 MAY_IMPORT_ADAPTERS = ("bot.app", "bot.testing", "adapters")
 
+pytestmark = pytest.mark.xdist_group("architecture")  # one worker reads the code, once
+
 TASK_STARTERS = ("bot.tasks",)
 
 MAX_FILE_LINES = 350
@@ -59,6 +61,14 @@ def _source(path: Path) -> Source:
     module = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
     text = path.read_text(encoding="utf-8")
     return Source(module=module, path=path, text=text, tree=ast.parse(text))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _trees_are_gone_afterwards() -> Iterator[None]:
+    """A million nodes would make every later collection of garbage slow."""
+    yield
+    sources.cache_clear()
+    _source.cache_clear()
 
 
 def imports(source: Source, nodes: Iterable[ast.AST] | None = None) -> Iterator[tuple[int, str]]:

@@ -16,6 +16,8 @@ from structlog.testing import capture_logs
 from bot.llm.model import ModelError
 from bot.locale import FACT, LOCALES_FOLDER, Catalogue, CatalogueDamaged
 
+pytestmark = pytest.mark.xdist_group("locale")  # one worker reads the code, once
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -191,6 +193,13 @@ def code() -> tuple[tuple[Path, ast.AST], ...]:
     paths = sorted([*(ROOT / "bot").rglob("*.py"), *(ROOT / "adapters").rglob("*.py")])
     trees = [(path.relative_to(ROOT), ast.parse(path.read_text(encoding="utf-8"))) for path in paths]
     return tuple((path, node) for path, tree in trees for node in ast.walk(tree))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nodes_are_gone_afterwards() -> Iterator[None]:
+    """A million of them would make every later collection of garbage slow."""
+    yield
+    code.cache_clear()
 
 
 def uses() -> Iterator[Use]:

@@ -18,6 +18,8 @@ from bot.personas.shelf import Ambiguous, Persona, Shelf, fold
 from bot.settings import Activation, PlaceSettings
 from bot.turn import Peer
 
+MOST_MEMBERS = 10
+"""Of a cast that is set in a chat; ours to choose, so that no message brings more answers than people can follow."""
 PROFILE_CHARS = 160
 """Of the line by which the others know a persona; ours to choose."""
 SOMEBODY = {"en": "the people here", "zh": "这里的各位"}

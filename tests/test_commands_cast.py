@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.commands.members import MOST_MEMBERS
+from bot.cast import MOST_MEMBERS
 from bot.env import SettingsError
 from bot.personas.library import PersonaLibrary
 from bot.testing import make_channel
@@ -70,6 +70,8 @@ async def test_a_cast_has_an_end(make_app: MakeApp, tmp_path: Path) -> None:
     for number in range(1, MOST_MEMBERS + 1):
         told = await chat.choose("cast add", channel=GROUP, persona=f"c{number}")
     assert told == ["At most 10 personas speak in one place. Remove one first."]
+    everybody = ", ".join(f"c{number}" for number in range(1, MOST_MEMBERS + 1))
+    assert await chat.choose("session set", channel=GROUP, key="cast", value=everybody) == told
 
 
 async def test_who_may_not_manage_a_place_changes_no_cast_there(make_app: MakeApp) -> None:

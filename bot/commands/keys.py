@@ -14,7 +14,7 @@ from zoneinfo import available_timezones
 
 from pydantic import ValidationError
 
-from bot.cast import read_cast
+from bot.cast import MOST_MEMBERS, read_cast
 from bot.commands.command import Call, Desk
 from bot.commands.tool_rights import find_group
 from bot.errors import UserError
@@ -104,7 +104,10 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
 def _cast(typed: Sequence[str], call: Call, desk: Desk) -> tuple[str, ...]:
     shelf = desk.shelf(call)
     entries = tuple(_cast_entry(entry, shelf) for entry in typed)
-    for persona in read_cast(shelf, PlaceSettings(cast=entries), call.persona_id).namesakes:
+    cast = read_cast(shelf, PlaceSettings(cast=entries), call.persona_id)
+    if len(cast.members) > MOST_MEMBERS:
+        raise UserError("cast-full", most=MOST_MEMBERS)
+    for persona in cast.namesakes:
         raise UserError("cast-word-taken", word=persona.name, persona=persona.name)
     return entries
 

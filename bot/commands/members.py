@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bot.cast import Cast, Member, read_cast
+from bot.cast import MOST_MEMBERS, Cast, Member, read_cast
 from bot.chat import ChannelRef, CommandSpec, OptionSpec, ValueQuery
 from bot.commands.command import Call, Desk
 from bot.commands.keys import name_to_type
@@ -20,9 +20,6 @@ from bot.store.sessions import find_session, load_overrides
 
 OF = OptionSpec(name="of", flag="-o", rest=True, completes=True)
 """Names another one of the cast than the main persona."""
-
-MOST_MEMBERS = 10
-"""Of one cast; ours to choose, so that no message brings more answers than people can follow."""
 
 
 def cast_at(channel: ChannelRef, settings: SessionSettings, desk: Desk) -> Cast:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.chat import AttachmentKind, InboundKind
+from bot.chat import AttachmentKind, Inbound, InboundKind
 from tests.emulators.discord.files import Misbehaviour
 from tests.emulators.discord.harness import OPTIONS, Scene, staged
 
@@ -83,7 +83,10 @@ async def test_D31_an_edit_names_the_files_that_are_left_and_fetches_none(scene:
 
 
 async def test_files_are_fetched_where_the_core_wants_them() -> None:
-    async with staged(wants_files=lambda inbound: "Bryony" in inbound.text) as scene:
+    async def of_bryony(inbound: Inbound) -> bool:
+        return "Bryony" in inbound.text
+
+    async with staged(wants_files=of_bryony) as scene:
         scene.world.post(scene.channel, scene.alice, "Bryony, look", attachments=[("photo.png", PNG)])
         scene.world.post(scene.channel, scene.alice, "Bob, look", attachments=[("photo.png", PNG)])
         await scene.bot.hears(text="Bob, look")

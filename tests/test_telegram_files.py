@@ -9,7 +9,7 @@ import pytest
 
 from adapters.telegram.files import opened, wanted
 from adapters.telegram.options import FileLimits
-from bot.chat import QUOTED, Attachment, AttachmentKind
+from bot.chat import QUOTED, Attachment, AttachmentKind, Inbound
 from bot.errors import UserError
 from tests.emulators.telegram import TelegramEmulator
 from tests.emulators.telegram.stage import PNG, QUICK, Stage, parsed
@@ -94,8 +94,15 @@ async def test_files_are_fetched_only_where_we_are_addressed(stage: Stage) -> No
     assert len(stage.telegram.calls_of("getFile")) == 1
 
 
+async def none(_inbound: Inbound) -> bool:
+    return False
+
+
 async def test_files_are_fetched_where_the_core_wants_them(stage: Stage) -> None:
-    async with stage.running(wants_files=lambda inbound: "Bryony" in inbound.text) as (_, ears):
+    async def of_bryony(inbound: Inbound) -> bool:
+        return "Bryony" in inbound.text
+
+    async with stage.running(wants_files=of_bryony) as (_, ears):
         stage.telegram.say(stage.alice, stage.group, caption="Bryony, look", **stage.telegram.photo(PNG))
         stage.telegram.say(stage.alice, stage.group, caption="Bob, look", **stage.telegram.photo(PNG))
         heard = await ears.hear(2)
@@ -197,7 +204,7 @@ async def test_X07_a_file_that_lies_about_its_size_or_never_ends_is_cut_by_real_
 
 async def test_X07_the_file_of_a_command_is_fetched_only_when_it_asks_and_within_its_limit(stage: Stage) -> None:
     document = stage.telegram.document(b"x" * 50, "mira.charx", "application/zip")
-    async with stage.running(wants_files=lambda _: False) as (_, ears):
+    async with stage.running(wants_files=none) as (_, ears):
         posted = stage.telegram.say(stage.bob, stage.group, **document)
         stage.telegram.say(stage.alice, stage.group, "／persona import", reply_to=posted)
         stage.telegram.say(stage.alice, stage.group, caption="/persona import", **document)
@@ -215,7 +222,7 @@ async def test_X07_the_file_of_a_command_is_fetched_only_when_it_asks_and_within
 @pytest.mark.parametrize(("size", "told"), [((20 << 20) + 1, "file-too-large"), (None, "file-not-fetched")])
 async def test_a_file_that_telegram_keeps_to_itself_is_told_as_such(stage: Stage, size: int | None, told: str) -> None:
     document = stage.telegram.document(b"x" * (size or 1), "mira.png", "image/png", file_size=1)
-    async with stage.running(wants_files=lambda _: False) as (_, ears):
+    async with stage.running(wants_files=none) as (_, ears):
         stage.telegram.say(stage.alice, stage.group, caption="/persona import", **document)
         (inbound,) = await ears.hear(1)
         if size is None:

@@ -30,7 +30,7 @@ from bot.chat import (
     ReplyStream,
     Speaker,
     WantsFiles,
-    speaks_to_us,
+    wants_files_for_us,
 )
 
 log = structlog.get_logger(__name__)
@@ -47,7 +47,7 @@ class DiscordAdapter:
         token: str,
         menu: CommandMenu,
         spawn: Spawn,
-        wants_files: WantsFiles = speaks_to_us,
+        wants_files: WantsFiles = wants_files_for_us,
         api_base: str | None = None,
         gateway_url: str | None = None,
         options: DiscordOptions | None = None,

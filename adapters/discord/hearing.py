@@ -114,7 +114,7 @@ class Hearing:
         await self._find_channel(message)
         await self._hear_starter(message, deliver)
         inbound = to_inbound(message, self._me)
-        if inbound and inbound.attachments and self._wants_files(inbound):
+        if inbound and inbound.attachments and await self._wants_files(inbound):
             inbound = replace(inbound, attachments=await self._files.read(files_of(message)))
         elif inbound and inbound.text.startswith(SLASHES):
             inbound = replace(inbound, attachments=self._files.offer(message))

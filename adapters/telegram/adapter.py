@@ -40,7 +40,7 @@ from bot.chat import (
     Severity,
     Speaker,
     WantsFiles,
-    speaks_to_us,
+    wants_files_for_us,
 )
 from bot.errors import AdapterError
 
@@ -63,7 +63,7 @@ class TelegramAdapter:
         token: str,
         menu: CommandMenu,
         spawn: Spawn,
-        wants_files: WantsFiles = speaks_to_us,
+        wants_files: WantsFiles = wants_files_for_us,
         base_url: str | None = None,
         base_file_url: str | None = None,
         webhook: WebhookOptions | None = None,

@@ -99,7 +99,7 @@ class Hearing:
         inbound = to_inbound(messages, self._me)
         if inbound is None:
             return None
-        if not self._wants_files(inbound):
+        if not await self._wants_files(inbound):
             is_command = inbound.text.startswith(SLASHES)
             return replace(inbound, attachments=self._downloads.offer(messages)) if is_command else inbound
         ours = inbound.reply_to is None or inbound.reply_to.is_mine  # what we said is known

@@ -12,6 +12,7 @@ from bot.app.clock import build_jobs
 from bot.app.embedded import standing_by
 from bot.app.erasing import build_eraser
 from bot.app.faces import build_greeter
+from bot.app.fetching import make_wants_files
 from bot.app.hearing import build_pipeline
 from bot.app.host import FAULT, AppHost, Services
 from bot.app.memory import build_keeper
@@ -23,19 +24,18 @@ from bot.app.running import App, Core, Models
 from bot.app.senses import build_senses, build_spoken
 from bot.app.tools import Workshop, build_workshop
 from bot.asking import make_ask_form
-from bot.chat import Adapter, CommandMenu, Inbound, WantsFiles
+from bot.chat import Adapter, CommandMenu
 from bot.commands import COMMANDS, make_complete
 from bot.commands.command import Command, Desk
 from bot.dispatch import Dispatcher
 from bot.env import SettingsError
 from bot.extensions import Added, add_extensions, find_modules
 from bot.faces import Faces
-from bot.gate import AccessPolicy, is_called
+from bot.gate import AccessPolicy
 from bot.gauge import Gauge
 from bot.greeting import Greeter
 from bot.guard import Faults
 from bot.interviews import Interviews
-from bot.judging import is_text_command
 from bot.llm.catalogue import token_factor
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import (
@@ -141,27 +141,8 @@ def _connect_host(core: Core, models: Models, opener: TurnOpener, keeper: Keeper
 
 
 def _build_adapters(core: Core, menu: CommandMenu) -> dict[str, Adapter]:
-    ours = configured_adapters(core.settings, core.db, core.tasks, menu, _make_wants_files(core))
+    ours = configured_adapters(core.settings, core.db, core.tasks, menu, make_wants_files(core))
     return ours | {platform: make(menu) for platform, make in core.added.adapters.items()}
-
-
-def _make_wants_files(core: Core) -> WantsFiles:
-    """Made of what is known without the database: any persona's name may be the one that counts where a message stands,
-    and activation is as configured for its platform. Where `/session set` chose another one, and where the bot chimes
-    in by chance, files of messages that do not speak to it are heard by their names only.
-    """
-    policy = AccessPolicy(access=core.settings.access)
-
-    def wants_files(inbound: Inbound) -> bool:
-        if not policy.admits(inbound.author, inbound.channel):
-            return False
-        if is_text_command(inbound) and inbound.text[1:2].isalpha():
-            return False  # a command asks for the files it takes
-        personas = core.library.at(inbound.channel.place_key).personas
-        names = [name for persona in personas for name in (persona.name, persona.card.name)]
-        return is_called(inbound, core.resolver.resolve(inbound.channel.platform, ()).values, names)
-
-    return wants_files
 
 
 def _build_core(

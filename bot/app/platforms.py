@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from bot.chat import Adapter, ChannelRef, CommandMenu, WantsFiles, speaks_to_us
+from bot.chat import Adapter, ChannelRef, CommandMenu, WantsFiles, wants_files_for_us
 from bot.hook_calls import HookCalls
 from bot.locale import locale_of_terminal
 from bot.outgoing import seen_by
@@ -53,7 +53,7 @@ class Platforms(dict[str, Adapter]):
 
 
 def configured_adapters(
-    settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles = speaks_to_us
+    settings: Settings, db: Database, tasks: Tasks, menu: CommandMenu, wants_files: WantsFiles = wants_files_for_us
 ) -> dict[str, Adapter]:
     """The adapters that have a token."""
     wanted = {name: make for name, make in ADAPTERS.items() if getattr(settings, name).token is not None}

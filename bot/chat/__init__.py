@@ -3,7 +3,7 @@
 Knows no platform, no database and no model; adapters import this package (and `bot.errors`) and nothing else of `bot`.
 """
 
-from bot.chat.adapter import Adapter, Deliver, Finding, Severity, WantsFiles
+from bot.chat.adapter import Adapter, Deliver, Finding, Severity, WantsFiles, wants_files_for_us
 from bot.chat.commands import (
     CommandMenu,
     CommandNames,
@@ -90,5 +90,6 @@ __all__ = [
     "leaves_quote_open",
     "opens_quote",
     "speaks_to_us",
+    "wants_files_for_us",
     "words_after",
 ]

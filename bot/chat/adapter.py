@@ -7,14 +7,19 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from bot.chat.messages import ChannelRef, Inbound
+from bot.chat.messages import ChannelRef, Inbound, speaks_to_us
 from bot.chat.replies import BeforeSend, PartShown, ReplyStream, Speaker
 
 Deliver = Callable[[Inbound], Awaitable[None]]
 """`Pipeline.deliver`: takes one inbound and never raises."""
 
-WantsFiles = Callable[[Inbound], bool]
+WantsFiles = Callable[[Inbound], Awaitable[bool]]
 """Whether the files of a message are worth fetching, asked before they are."""
+
+
+async def wants_files_for_us(inbound: Inbound) -> bool:
+    """Where nobody knows better: those of what is said to us."""
+    return speaks_to_us(inbound)
 
 
 class Severity(StrEnum):

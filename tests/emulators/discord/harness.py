@@ -31,7 +31,7 @@ from bot.chat import (
     Speaker,
     ValueQuery,
     WantsFiles,
-    speaks_to_us,
+    wants_files_for_us,
 )
 from bot.tasks import Tasks
 from tests.emulators.discord.emulator import DiscordEmulator
@@ -101,7 +101,7 @@ def make_adapter(
     *,
     options: DiscordOptions = OPTIONS,
     token: str = "",
-    wants_files: WantsFiles = speaks_to_us,
+    wants_files: WantsFiles = wants_files_for_us,
     menu: CommandMenu = MENU,
 ) -> DiscordAdapter:
     """An adapter pointed at the emulator."""
@@ -121,7 +121,7 @@ async def hosted(
     emulator: DiscordEmulator,
     *,
     options: DiscordOptions = OPTIONS,
-    wants_files: WantsFiles = speaks_to_us,
+    wants_files: WantsFiles = wants_files_for_us,
     menu: CommandMenu = MENU,
 ) -> AsyncIterator[Hosted]:
     """An adapter that is connected; at the end it is stopped as the product stops it."""
@@ -207,7 +207,7 @@ async def staged(
     *,
     options: DiscordOptions = OPTIONS,
     approved: discord.Intents | None = None,
-    wants_files: WantsFiles = speaks_to_us,
+    wants_files: WantsFiles = wants_files_for_us,
     menu: CommandMenu = MENU,
 ) -> AsyncIterator[Scene]:
     """A scene that is ready."""

@@ -48,6 +48,20 @@ async def test_a_place_chooses_its_own_fallbacks_and_status_tells_who_is_away(ma
     assert "10.0.0.7" not in status
 
 
+async def test_L21_with_an_answer_that_broke_off_no_other_model_goes_on(make_app: MakeApp) -> None:
+    def breaks_off(request: ModelRequest) -> Reply:
+        error = ModelUnreachable(request.model, "the connection was lost.")
+        return Reply(text="Once upon a", error=error) if request.model == "test/scripted" else Reply(text="I stand in.")
+
+    chat = await open_chat(
+        make_app, model=ScriptedModel(breaks_off), providers=SERVERS, fallbacks=("spare/b",), persona="none"
+    )
+    (told,) = await chat.say("Tell me a story.")
+    assert "I stand in." not in told
+    assert [request.model for request in chat.model.requests] == ["test/scripted"]
+    assert await chat.say("/retry") == ["I stand in."]  # asked first, now that the other one is known to be away
+
+
 async def test_a_fallback_that_no_server_offers_is_not_taken(make_app: MakeApp) -> None:
     async with OpenAIEmulator(models=("scripted", "big")) as server:
         chat = await open_chat(make_app, providers={"test": {"base_url": server.base_url}})

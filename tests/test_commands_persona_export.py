@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import base64
+
 import pytest
 
-from bot.personas.formats import CardFile, read_file
-from tests.cards import PLAIN_PNG, asset, charx, v3
+from bot.personas.formats import CardFile, read_file, write_png
+from tests.cards import PLAIN_PNG, asset, charx, luna, v3
 from tests.conftest import MakeApp
 from tests.talking import Chat, open_chat
 from tests.test_commands_personas import answered, bring, plain
 
 JOY = "assets/emotion/images/joy.png"
 WITH_JOY = charx(v3(assets=[asset("emotion", f"embeded://{JOY}", "joy")]), **{JOY: PLAIN_PNG})
+
+LEFT = "One file that came with it is not in it; `/persona export charx` takes it along."
 
 
 async def exported(chat: Chat, line: str) -> tuple[str, CardFile]:
@@ -36,7 +40,27 @@ async def test_what_another_form_cannot_take_along_is_told(make_app: MakeApp, fo
     await bring(chat, WITH_JOY)
     told, file = await exported(chat, form)
     assert (file.container, file.assets) == (form, ())
-    assert told.endswith("One file that came with it is not in it; `/persona export charx` takes it along.")
+    assert told.endswith(LEFT)
+
+
+INLINE = f"data:image/png;base64,{base64.b64encode(PLAIN_PNG).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("card", "is_left"),
+    [
+        (write_png(luna(), PLAIN_PNG), True),
+        (v3(assets=[asset("icon", INLINE, "main")]), False),
+    ],
+)
+async def test_json_leaves_a_picture_out_that_is_not_in_the_card_itself(
+    make_app: MakeApp, card: object, is_left: bool
+) -> None:
+    chat = await open_chat(make_app)
+    await bring(chat, card)
+    told, file = await exported(chat, "json")
+    assert told.endswith(LEFT) is is_left
+    assert (file.picture is None) is is_left
 
 
 async def test_a_card_without_files_leaves_in_the_form_for_it(make_app: MakeApp) -> None:

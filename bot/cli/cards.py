@@ -159,7 +159,7 @@ def export_card(
         raise typer.BadParameter(inert(f"{path} cannot be written: {error.strerror}.")) from error
     say(f"{persona.name} is written to {path}.")
     if written.left_out:
-        say(f"{written.left_out:,} files that came with it are not in it; --format charx takes them along.")
+        say(f"Not in it: {written.left_out:,} of the files that came along; --format charx takes all of them.")
 
 
 def remove_card(

@@ -8,6 +8,7 @@ from datetime import datetime
 from bot.personas.card import CardError, PersonaCard
 from bot.personas.export import file_name, stamped
 from bot.personas.formats import Asset, Container, read_file, write_charx, write_json, write_png
+from bot.personas.formats.assets import data_in, main_icon
 
 FORMS = ("json", "png", "charx")
 
@@ -19,7 +20,7 @@ class Written:
     name: str
     data: bytes
     left_out: int
-    """How many files that came with the card have no place in it."""
+    """How many files that came with the card, its picture among them, have no place in it."""
 
 
 def usual_form(came_in: str | None, *, has_picture: bool) -> str:
@@ -39,12 +40,18 @@ def write_persona(card: PersonaCard, form: str, now: datetime, *, came_as: bytes
     picture, assets = _came_along(came_as)
     match form:
         case "png":
-            data = write_png(leaving, picture)
+            data, left_out = write_png(leaving, picture), len(assets)
         case "charx":
-            data = write_charx(leaving, picture, assets)
+            data, left_out = write_charx(leaving, picture, assets), 0
         case _:
-            data = write_json(leaving)
-    return Written(name=file_name(card, form), data=data, left_out=0 if form == "charx" else len(assets))
+            data, left_out = write_json(leaving), len(assets) + _is_outside(card, picture)
+    return Written(name=file_name(card, form), data=data, left_out=left_out)
+
+
+def _is_outside(card: PersonaCard, picture: bytes | None) -> bool:
+    """Whether there is a picture that the card's text does not hold."""
+    main = main_icon(card.assets) or {}
+    return picture is not None and data_in(str(main.get("uri", ""))) != picture
 
 
 def _came_along(data: bytes | None) -> tuple[bytes | None, tuple[Asset, ...]]:

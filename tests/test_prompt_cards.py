@@ -35,9 +35,13 @@ def persona(**fields: object) -> Persona:
         ("{{original}}\nSpeak softly.", "You are Mira.\n\nHouse rules.\nSpeak softly.\n\nA keeper.\n\n"),
         ("{{ Original }}", "You are Mira.\n\nHouse rules.\n\nA keeper.\n\n"),
         ("", "You are Mira.\n\nA keeper.\n\nHouse rules.\n\n"),
+        ("{{// {{original}} }}", "You are Mira.\n\n\n\nA keeper.\n\nHouse rules.\n\n"),
+        ("{{random:{{original}}::Hush}}", "You are Mira.\n\nHush\n\nA keeper.\n\nHouse rules.\n\n"),
     ],
 )
-async def test_the_rules_stand_where_the_card_puts_them_and_else_behind_it(system_prompt: str, expected: str) -> None:
+async def test_P24_the_rules_stand_where_the_card_puts_them_and_else_behind_it(
+    system_prompt: str, expected: str
+) -> None:
     mira = persona(system_prompt=system_prompt, description="A keeper.")
     turn = make_turn(make_row("hi"), settings=RULES, persona=mira, persona_id="mira", persona_name="Mira")
     builder = PromptBuilder(sections=SECTIONS, count=len, section_timeout_ms=0)

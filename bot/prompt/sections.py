@@ -6,7 +6,6 @@ turn to turn or the provider's prefix cache is lost; LEAD and TAIL ones stand ar
 
 from __future__ import annotations
 
-import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -51,9 +50,6 @@ CAST_NOTE = """\
 Others speak here as you do, each for itself; what they say begins with their names. You may speak to them by name:"""
 
 CONTINUE_NOTE = "[Go on from where your last message ended. Do not repeat it.]"
-
-
-_RULES_PLACE = re.compile(r"\{\{\s*original\s*\}\}", re.IGNORECASE)
 
 
 class Slot(StrEnum):
@@ -123,12 +119,11 @@ async def examples_section(turn: Turn) -> str | None:
 
 
 async def rules_section(turn: Turn) -> str | None:
-    """The operator's or the place's own behaviour rules (`SYSTEM_PROMPT`), which no card can leave out; one whose
-    `system_prompt` says `{{original}}` has them there.
+    """The operator's or the place's own behaviour rules (`SYSTEM_PROMPT`), which no card can leave out: one whose
+    `system_prompt` says `{{original}}` has them there, unless it says so where nobody reads it, as in a remark.
     """
-    if turn.persona is not None and _RULES_PLACE.search(turn.persona.card.system_prompt):
-        return None
-    return turn.settings.values.system_prompt or None
+    rules = turn.settings.values.system_prompt
+    return rules if rules and rules not in (await card_section(turn) or "") else None
 
 
 async def input_convention_section(turn: Turn) -> str | None:

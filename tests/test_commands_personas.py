@@ -76,6 +76,14 @@ async def test_a_card_is_shown_with_its_warnings_and_speaks_only_after_a_yes(mak
     assert "Mira keeps a lighthouse." in str(chat.model.requests[-1])
 
 
+async def test_a_yes_that_comes_with_the_file_still_hears_of_the_warnings(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    odd = plain("Mira", alternate_greetings="Hi.")
+    told = await chat.ask("/persona import --yes", attachments=upload(odd))
+    assert "can speak now" in told
+    assert "One thing to know:\n- alternate_greetings: should be a list" in told
+
+
 async def test_an_imported_persona_is_there_after_a_restart_and_may_be_the_configured_one(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, access={"admins": ["fake:alice"]})
     await chat.ask("/persona import --yes --everywhere", attachments=upload(MIRA))

@@ -53,7 +53,8 @@ async def import_card(call: Call, desk: Desk) -> Outbound:
     brought = await _fetch(file, call, desk)
     draft, same = await desk.db.run(_keep, brought, place_key, call)
     if "yes" in call.options:
-        return await _let_in(draft, call, desk)
+        kept = await _let_in(draft, call, desk)
+        return replace(kept, text="\n\n".join(filter(None, (kept.text, _warned(brought.read, call, desk)))))
     return Outbound(text=_question(brought, draft, same, call, desk), buttons=_buttons(draft, call, desk))
 
 
@@ -110,17 +111,26 @@ def _question(brought: _Brought, draft: Draft, same: str | None, call: Call, des
 
     read = brought.read
     heading = text("persona-import-read", persona=read.card.spoken_name, file=brought.name, form=read.container.upper())
-    warnings = [f"- {inert(told.told(desk.words(call)))}" for told in read.warnings[:SHOWN_WARNINGS]]
-    if len(read.warnings) > SHOWN_WARNINGS:
-        warnings.append(f"- {text('persona-import-more', count=len(read.warnings) - SHOWN_WARNINGS)}")
     pieces = [
         "\n".join([heading, *(f"- {line}" for line in _facts(read, call, desk))]),
-        "\n".join([text("persona-import-warnings", count=len(read.warnings)), *warnings]) if warnings else "",
+        _warned(read, call, desk),
         _asked_for(proposals_of(read.card), call, desk),
         text("persona-import-same", id=same) if same else "",
         text("persona-import-everywhere" if draft.place_key is None else "persona-import-ask"),
     ]
     return "\n\n".join(filter(None, pieces))
+
+
+def _warned(read: CardFile, call: Call, desk: Desk) -> str:
+    """What had to be mended or left aside; "" for nothing."""
+    count = len(read.warnings)
+    if not count:
+        return ""
+    lines = [desk.text("persona-import-warnings", call.locale, count=count)]
+    lines += [f"- {inert(told.told(desk.words(call)))}" for told in read.warnings[:SHOWN_WARNINGS]]
+    if count > SHOWN_WARNINGS:
+        lines.append(f"- {desk.text('persona-import-more', call.locale, count=count - SHOWN_WARNINGS)}")
+    return "\n".join(lines)
 
 
 def _facts(read: CardFile, call: Call, desk: Desk) -> Iterator[str]:

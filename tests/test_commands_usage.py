@@ -101,6 +101,15 @@ async def test_what_no_server_has_counted_costs_what_we_estimate_and_is_told_to_
     assert "What 1 of these calls cost is estimated" in told
 
 
+async def test_what_a_limit_holds_back_is_no_call(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app, quota={"messages_per_minute": 0, "person": {"tokens_per_day": 1_100_000}})
+    for _ in range(3):
+        await chat.say("hello")
+    assert len(chat.model.requests) == 1
+    (told,) = await chat.say("/usage me day")
+    assert "1 call, 1,000,000 tokens read" in told
+
+
 async def test_a_call_that_failed_has_read_nothing(make_app: MakeApp) -> None:
     chat = await open_priced(make_app, [Reply(text="", error=ModelUnreachable("m", "gone"))])
     await chat.say("hello")

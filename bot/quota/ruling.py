@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from bot.llm.model import ModelError
 from bot.quota.rate import Admission
+from bot.store.ledger_tables import HELD_BACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ ADMITTED = Ruling(Admission.ADMITTED)
 class OverBudget(ModelError):
     """A limit has no room for a call; no model was asked."""
 
-    kind = "quota"
+    kind = HELD_BACK
 
     def __init__(self, model: str, ruling: Ruling) -> None:
         self.ruling = ruling

@@ -11,6 +11,9 @@ from sqlmodel import SQLModel
 from bot.store.database import Tx
 from bot.store.tables import UtcDateTime
 
+HELD_BACK = "quota"
+"""The outcome of a call that a limit had no room for: nobody was asked."""
+
 model_calls = Table(
     # One call to a model: what for, how many tokens, how long, how it ended, and what it cost.
     "model_call",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sqlalchemy import Row, Select, func, select
 
 from bot.store.database import Tx
-from bot.store.ledger_tables import model_calls, tokens_read
+from bot.store.ledger_tables import HELD_BACK, model_calls, tokens_read
 from bot.store.tables import conversations, messages, sessions
 
 By = Literal["purpose", "model", "persona", "person", "place"]
@@ -111,7 +111,7 @@ def _select(reach: Reach, by: By) -> Select[Any]:
     )
     where = model_calls.outerjoin(sessions, sessions.c.id == _here.session_id)
     asked = asked.select_from(where.outerjoin(conversations, conversations.c.id == _here.conversation_id))
-    asked = asked.where(_here.at >= reach.since).group_by(column, _here.currency)
+    asked = asked.where(_here.at >= reach.since, _here.outcome != HELD_BACK).group_by(column, _here.currency)
     if reach.author_key is not None:
         asked = asked.where(_here.author_key == reach.author_key)
     if reach.place_key is not None:

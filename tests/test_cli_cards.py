@@ -98,7 +98,7 @@ def test_settings_with_faults_are_no_silent_reason_to_leave_imported_cards_out(t
     [
         ("import no.png", "The file cannot be read: No such file or directory."),
         ("import bad.png -y", "bad.png: "),
-        ("import mira.png -y --place 12", "A place is a platform and an id"),
+        ("import mira.png -y --place 12", "is a platform and an id"),
         ("export nobody", "There is no persona “nobody”."),
         ("export bryony -f webp", "json, png, charx"),
         ("export bryony -o no/such/folder.json", "cannot be written: No such file"),

@@ -67,3 +67,19 @@ def test_what_was_typed_in_the_terminal_goes_with_the_person(
     lines.write_text(WORD)
     privacy("erase", "terminal", "somebody", "--yes")
     assert not lines.exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("discrod", "1234"), "did you mean discord?"),
+        (("Telegram", "1234"), "did you mean telegram?"),
+        (("discord", "alice"), "is no number"),
+        (("discord", ""), "such as discord:1234"),
+    ],
+)
+def test_whom_nobody_can_be_is_refused_instead_of_not_found(words: tuple[str, str], told: str) -> None:
+    for verb in ("export", "erase"):
+        result = privacy(verb, *words)
+        assert result.exit_code == 2
+        assert told in " ".join(result.output.replace("│", " ").split())

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from bot.cli.inert import inert
+from bot.cli.keys import demand_key
 from bot.env import SettingsError, load_settings
 from bot.personas.card import CardError
 from bot.personas.files import FORMS, usual_form, write_persona
@@ -64,8 +65,8 @@ def import_cards(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Import cards. Shows what had to be mended and what a card asks for, and asks before it keeps one."""
-    if place and not all(place.partition(":")):
-        raise typer.BadParameter("A place is a platform and an id, such as discord:1234.", param_hint="--place")
+    if place:
+        demand_key(place)
     url = load_settings().sqlite_url
     schema.upgrade(url)
     refused = [path for path in files if not _import_one(path, place or None, url, accept=accept, yes=yes)]
@@ -114,9 +115,9 @@ def read_whole(path: Path) -> bytes:
 
 def _describe(path: Path, read: CardFile, proposals: Proposals, *, accept: bool) -> None:
     say(f"{path}: {read.card.spoken_name} ({read.container.upper()})")
-    from bot.personas.lorebook.checking import useless_keys  # the engine, only where a card is brought
+    from bot.personas.lorebook.checking import book_warnings  # the engine, only where a card is brought
 
-    for told in (*read.warnings, *useless_keys(read.card.character_book)):
+    for told in (*read.warnings, *book_warnings(read.card.character_book)):
         say(f"  {told}")
     if proposals:
         wishes = ", ".join(filter(None, (proposals.model, *proposals.tool_groups)))

@@ -10,6 +10,7 @@ import typer
 
 from bot.cli.cards import read_whole, say
 from bot.cli.inert import inert
+from bot.cli.keys import demand_key
 from bot.env import load_settings
 from bot.errors import UserError
 from bot.personas.card import CardError
@@ -84,10 +85,10 @@ def _owned(place: str, person: str) -> Owned:
     from bot.lore import MINE, PLACE
 
     owner = place or person
-    if bool(place) == bool(person) or not all(owner.partition(":")):
+    if bool(place) == bool(person):
         raise typer.BadParameter("Name one place or one person, such as --place discord:1234.")
     kind = BookKind.PLACE if place else BookKind.PERSON
-    return Owned(name=PLACE if place else MINE, key=BookKey(kind, owner))
+    return Owned(name=PLACE if place else MINE, key=BookKey(kind, demand_key(owner)))
 
 
 def _in_english(error: UserError) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from bot.app.platforms import TYPED_LINES
+from bot.cli.keys import demand_key
 from bot.env import load_settings
 from bot.locale import Catalogue
 from bot.store import schema
@@ -29,8 +30,8 @@ UserId = Annotated[str, typer.Argument(help="The platform's number of the person
 @app.command("export")
 def export(platform: Platform, user_id: UserId) -> None:
     """Write all that is kept of a person, as JSON."""
-    url = load_settings().sqlite_url
-    kept = write_once(url, read_traces, f"{platform}:{user_id}") if _is_there(url) else {}
+    key, url = demand_key(f"{platform}:{user_id}"), load_settings().sqlite_url
+    kept = write_once(url, read_traces, key) if _is_there(url) else {}
     print(json.dumps(kept, ensure_ascii=False, indent=1))
 
 
@@ -42,7 +43,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
 ) -> None:
     """Erase all that is kept of a person, for good, as `/privacy forget-me` does. A bot that runs goes on."""
-    settings, key, now = load_settings(), f"{platform}:{user_id}", datetime.now(UTC)
+    key, settings, now = demand_key(f"{platform}:{user_id}"), load_settings(), datetime.now(UTC)
     url = settings.sqlite_url
     counts = write_once(url, count_traces, key, now) if _is_there(url) else {}
     typed = settings.data_dir / TYPED_LINES if platform == "terminal" else None

@@ -21,15 +21,15 @@ def access_problems(settings: Settings) -> Iterator[str]:
 def _entry_problems(entries: tuple[str, ...]) -> Iterator[str]:
     for number, entry in enumerate(entries, 1):
         platform, colon, identity = entry.partition(":")
-        if _ID.fullmatch(entry):
+        if PLATFORM_NUMBER.fullmatch(entry):
             yield f"entry {entry} needs its platform: discord:{entry} or telegram:{entry}"
         elif not colon or platform not in PLATFORMS:
             yield f"entry {number} must begin with {_KNOWN}"
-        elif not identity or (platform != "terminal" and not _ID.fullmatch(identity)):
+        elif not identity or (platform != "terminal" and not PLATFORM_NUMBER.fullmatch(identity)):
             yield f"entry {number} needs a number after {platform}: because names change hands"
 
 
-_ID = re.compile(r"-?\d{1,20}")
+PLATFORM_NUMBER = re.compile(r"-?\d{1,20}")
 """How Discord and Telegram number people, roles, channels and places; only groups of Telegram have a minus (X03)."""
 
 _KNOWN = " or ".join(f"{platform}:" for platform in PLATFORMS)

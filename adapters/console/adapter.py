@@ -43,8 +43,9 @@ REPLY_GRACE_SECONDS = 5.0
 
 class ConsoleAdapter:
     """The terminal: a prompt with history and completion, or a pipe, which is answered line by line. `why` tells in a
-    line what made the newest answer fail; blank = nothing is known. Files are put into the folder `exports`; without
-    one their text is shown. What a command takes is named by its path. `locale` is the language of whoever sits there.
+    line, once, what has gone wrong last; blank = nothing did, as where a limit or a rule refuses an answer. Files are
+    put into the folder `exports`; without one their text is shown. What a command takes is named by its path. `locale`
+    is the language of whoever sits there.
     """
 
     def __init__(
@@ -93,6 +94,7 @@ class ConsoleAdapter:
             if line.strip() in LEAVING:
                 return
             ticket = Ticket()
+            self._why()  # what went wrong before this line is no reason for how its answer ends
             await deliver(self._to_inbound(line.strip(), ticket))
             if not self._is_interactive:
                 await ticket.answered(REPLY_GRACE_SECONDS)

@@ -69,7 +69,8 @@ async def _chat(settings: Settings, local: LocalModel | None, troubles: Troubles
     from bot.app.platforms import terminal_adapter
 
     def why() -> str:
-        return f"{troubles.take()} (more in {settings.data_dir / LOG_FILE})".lstrip()
+        newest = troubles.take()
+        return f"{newest} (more in {settings.data_dir / LOG_FILE})" if newest else ""
 
     app = build_app(settings, local=local, adapters={})
     for problem in settings_in_vain(settings, app.core.added.tools):

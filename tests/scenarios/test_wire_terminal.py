@@ -55,11 +55,14 @@ async def test_a_failing_model_server_is_told_without_its_key_and_ends_nothing(
     model: OpenAIEmulator, tmp_path: Path
 ) -> None:
     model.api_key = "another-key-9876543210"
-    given = {**settings(model), "LOG_LEVEL": "debug"}
-    async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"hello\n/retry\n/help\n") as bot:
+    refusing = {"MODERATION__INPUT": "on", "MODERATION__WORDS": "spade"}
+    given = {**settings(model), **refusing, "LOG_LEVEL": "debug"}
+    async with running_bot(tmp_path, given, arguments=("chat",), stdin=b"hello\n/retry\na spade\n/help\n") as bot:
         assert await bot.ended(30) == 0
     assert bot.output.count("My language model turned the request down") == 2
     assert bot.output.count(f"Check PROVIDERS__LAB__API_KEY. (more in {tmp_path / 'data' / 'chat.log'})") == 2
+    assert "refused by the rules" in bot.output
+    assert bot.output.count("(more in ") == 2  # what is refused did not fail
     assert "• /model – " in bot.output
     log = (tmp_path / "data" / "chat.log").read_text()
     assert "Check PROVIDERS__LAB__API_KEY." in log

@@ -189,6 +189,7 @@ def test_nothing_is_concluded_from_a_setting_that_is_unsound_itself(load: Load) 
     ("lines", "told"),
     [
         (["PROVIDERS__MINE__API_KEY=x"], "PROVIDERS__MINE__BASE_URL is needed"),
+        (["PROVIDERS__MINE__BASE_URL=localhost:11434/v1"], "__BASE_URL must be a whole address that begins with https"),
         (["DISCORD=x"], "DISCORD is a table"),
         (["SUMMARY__TRIGGER__TYPE=token_ratio", "SUMMARY__TRIGGER__VALUE=2"], "between 0 and 1"),
         (["SUMMARY__TRIGGER__TYPE=tokens", "SUMMARY__TRIGGER__VALUE=0.5"], "positive whole number"),

@@ -28,7 +28,7 @@ def _server_problems(setting: str, name: str, server: McpSettings) -> Iterator[s
         yield f"{setting} needs either {setting}__COMMAND or {setting}__URL"
         return
     if server.url is not None:
-        if not _is_address(server.url):
+        if not is_web_address(server.url):
             yield f"{setting}__URL must be a whole address that begins with https:// or http://"
         if server.args or server.env:
             yield f"{setting}__ARGS and {setting}__ENV are for a COMMAND; a URL takes {setting}__HEADERS"
@@ -39,7 +39,8 @@ def _server_problems(setting: str, name: str, server: McpSettings) -> Iterator[s
             yield f"{setting}__HEADERS__{header.upper().replace('-', '_')} must be one line of plain letters and signs"
 
 
-def _is_address(url: str) -> bool:
+def is_web_address(url: str) -> bool:
+    """Whether it is a whole address of the web; `localhost:11434/v1` is none."""
     try:
         address = urlsplit(url)
         return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from bot.env.access import access_problems
 from bot.env.faults import either, in_words
-from bot.env.mcp import mcp_problems
+from bot.env.mcp import is_web_address, mcp_problems
 from bot.env.names import flatten
 from bot.env.sources import Reading
 from bot.settings import (
@@ -121,6 +121,8 @@ def _provider_problems(reading: Reading) -> Iterator[str]:
         if provider.base_url is None and name not in KNOWN_SERVERS and reading.is_sound(f"providers__{name}"):
             known = ", ".join(KNOWN_SERVERS)
             yield f"PROVIDERS__{name.upper()}__BASE_URL is needed: only the addresses of {known} are known"
+        if provider.base_url and not is_web_address(provider.base_url):
+            yield f"PROVIDERS__{name.upper()}__BASE_URL must be a whole address that begins with https:// or http://"
 
 
 def _database_problems(reading: Reading) -> Iterator[str]:

@@ -167,12 +167,14 @@ async def test_the_book_of_a_card_can_be_brought_and_a_file_without_one_is_refus
 
 
 @pytest.mark.parametrize("command", ["/lore import", "/persona import"])
-async def test_keys_that_can_never_match_are_told_when_a_book_comes(make_app: MakeApp, command: str) -> None:
+async def test_what_is_odd_about_a_book_is_told_when_it_comes(make_app: MakeApp, command: str) -> None:
     chat = await open_chat(make_app, persona="none")
-    book = {"entries": [entry("/drag[on/", name="Dragon"), entry("cat", name="Cat")]}
+    long = entry("sea", content="x" * 50_001)
+    book = {"entries": [entry("/drag[on/", name="Dragon"), entry("cat", name="Cat"), long]}
     card = PersonaCard.model_validate({"name": "Mira", "description": "x", "character_book": book})
     told = await chat.ask(command, attachments=upload(write_png(card, None), "mira.png"))
     assert "Dragon: “/drag[on/” can be no key" in told
+    assert "content: is cut after 50,000 characters" in told
     assert "Cat" not in told
 
 

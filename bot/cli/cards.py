@@ -115,9 +115,9 @@ def read_whole(path: Path) -> bytes:
 
 def _describe(path: Path, read: CardFile, proposals: Proposals, *, accept: bool) -> None:
     say(f"{path}: {read.card.spoken_name} ({read.container.upper()})")
-    from bot.personas.lorebook.checking import useless_keys  # the engine, only where a card is brought
+    from bot.personas.lorebook.checking import book_warnings  # the engine, only where a card is brought
 
-    for told in (*read.warnings, *useless_keys(read.card.character_book)):
+    for told in (*read.warnings, *book_warnings(read.card.character_book)):
         say(f"  {told}")
     if proposals:
         wishes = ", ".join(filter(None, (proposals.model, *proposals.tool_groups)))

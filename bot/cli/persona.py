@@ -131,7 +131,7 @@ def _check_folder(folder: Path) -> list[Finding]:
     if persona is None:
         return findings
     subject = str(persona.source_path or folder)
-    return [*findings, *_useless_keys(subject, persona.card), _usable(str(folder), persona.name)]
+    return [*findings, *_book_warnings(subject, persona.card), _usable(str(folder), persona.name)]
 
 
 def _check_file(path: Path) -> list[Finding]:
@@ -141,13 +141,13 @@ def _check_file(path: Path) -> list[Finding]:
         return [fault(str(path), error)]
     subject = str(path)
     told = [warning(subject, told) for told in found.warnings]
-    return [*told, *_useless_keys(subject, found.card), _usable(subject, found.card.spoken_name)]
+    return [*told, *_book_warnings(subject, found.card), _usable(subject, found.card.spoken_name)]
 
 
-def _useless_keys(subject: str, card: PersonaCard) -> list[Finding]:
-    from bot.personas.lorebook.checking import useless_keys  # the engine, only where there is a book to check
+def _book_warnings(subject: str, card: PersonaCard) -> list[Finding]:
+    from bot.personas.lorebook.checking import book_warnings  # the engine, only where there is a book to check
 
-    return [warning(subject, told) for told in useless_keys(card.character_book)]
+    return [warning(subject, told) for told in book_warnings(card.character_book)]
 
 
 def _usable(subject: str, name: str) -> Finding:

@@ -73,10 +73,10 @@ async def _fetch(file: Attachment, call: Call, desk: Desk) -> _Brought:
 
 
 def _read(data: bytes, fallback_name: str) -> CardFile:
-    from bot.personas.lorebook.checking import useless_keys  # the engine, only where a card is brought
+    from bot.personas.lorebook.checking import book_warnings  # the engine, only where a card is brought
 
     read = read_file(data, fallback_name=fallback_name)
-    return replace(read, warnings=(*read.warnings, *useless_keys(read.card.character_book)))
+    return replace(read, warnings=(*read.warnings, *book_warnings(read.card.character_book)))
 
 
 def _keep(tx: Tx, brought: _Brought, place_key: str | None, call: Call) -> tuple[Draft, str | None]:

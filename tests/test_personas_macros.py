@@ -158,7 +158,15 @@ def test_what_a_text_tells_of_time_is_known_beforehand() -> None:
 
 @pytest.mark.parametrize(
     ("idle", "told"),
-    [(0, "a moment"), (59, "a moment"), (60, "1 minute"), (7200, "2 hours"), (86_400, "1 day"), (900_000, "10 days")],
+    [
+        (-5, "a moment"),
+        (0, "a moment"),
+        (59, "a moment"),
+        (60, "1 minute"),
+        (7200, "2 hours"),
+        (86_400, "1 day"),
+        (900_000, "10 days"),
+    ],
 )
 def test_a_silence_is_told_in_its_largest_unit(idle: int, told: str) -> None:
     moment = Moment(now=NOON.now, idle=timedelta(seconds=idle))

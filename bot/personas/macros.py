@@ -234,7 +234,7 @@ def _weekday(moment: Moment, chinese: bool) -> str:
 
 def _idle(moment: Moment, chinese: bool) -> str:
     """The time without a message, in its largest unit."""
-    seconds = int((moment.idle or timedelta()).total_seconds())
+    seconds = max(0, int((moment.idle or timedelta()).total_seconds()))  # clocks of servers differ
     for size, unit, word in ((86_400, "day", "天"), (3_600, "hour", "小时"), (60, "minute", "分钟")):
         if number := seconds // size:
             return f"{number}{word}" if chinese else f"{number} {unit}{'s' if number > 1 else ''}"

@@ -299,7 +299,7 @@ async def test_a_place_keeps_its_cards_when_the_platform_renames_it(make_app: Ma
 
 
 async def test_a_place_keeps_so_many_files_and_no_more(make_app: MakeApp, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bot.commands.persona_import.MAX_CARDS", 2)
+    monkeypatch.setattr("bot.commands.persona_room.MAX_CARDS", 2)
     chat = await open_chat(make_app)
     for name in ("One", "Two"):
         await bring(chat, plain(name))
@@ -307,11 +307,30 @@ async def test_a_place_keeps_so_many_files_and_no_more(make_app: MakeApp, monkey
     assert "can speak" in await chat.ask(
         "/persona import -y", attachments=upload(plain("Three")), channel=make_channel("x", dm=True)
     )
-    monkeypatch.setattr("bot.commands.persona_import.MAX_CARDS_OF_ONE", 3)
+    monkeypatch.setattr("bot.commands.persona_room.MAX_CARDS_OF_ONE", 3)
     refused = await chat.ask(
         "/persona import -y", attachments=upload(plain("Four")), channel=make_channel("y", dm=True)
     )
     assert refused.startswith("One person may bring 3 cards")
+
+
+async def test_a_place_holds_so_much_text_of_cards_and_no_more(
+    make_app: MakeApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bot.commands.persona_room.MAX_PLACE_CHARS", 3_000)
+    chat = await open_chat(make_app)
+    wordy = {name: plain(name, personality="x" * 1_500) for name in ("One", "Two")}
+    one = await bring(chat, wordy["One"])
+    full = "The cards of a place may say 3,000 characters together"
+    assert (await chat.ask("/persona import", attachments=upload(wordy["Two"]))).startswith(full)
+    await chat.ask("/persona remove --yes One")
+    await bring(chat, wordy["Two"])
+    assert (await chat.ask(f"/persona revert -p {one}")).startswith(full)
+    assert "No persona" in await chat.ask(f"/persona list {one}")
+    monkeypatch.setattr("bot.commands.persona_room.MAX_CHARS_OF_ONE", 3_000)
+    elsewhere = make_channel("y", dm=True)
+    refused = await chat.ask("/persona import", attachments=upload(wordy["One"]), channel=elsewhere)
+    assert refused.startswith("The cards that one person brings")
 
 
 async def test_the_very_same_file_is_recognised(make_app: MakeApp) -> None:

@@ -13,6 +13,7 @@ from bot.commands.persona_changes import EDITABLE, as_it_is_now, change_fields, 
 from bot.commands.persona_form import MORE, make_form, take_form
 from bot.commands.persona_interview import INTERVIEW_COMMANDS, begin_questions
 from bot.commands.persona_rights import PERSONA_FLAG, demand_rights, own_persona
+from bot.commands.persona_room import demand_room
 from bot.errors import UserError
 from bot.personas.library import Persona
 from bot.store import personas
@@ -116,9 +117,14 @@ async def _restored(call: Call, desk: Desk) -> Persona | None:
     if gone is None or gone.place_key not in (None, call.inbound.channel.place_key):
         return None
     await demand_rights(gone.place_key, call, desk)
-    await desk.db.run(personas.restore, persona_id)
+    await desk.db.run(_restore, persona_id, gone.place_key, call)
     await desk.imported.refresh()
     return desk.library.get(persona_id)
+
+
+def _restore(tx: Tx, persona_id: str, place_key: str | None, call: Call) -> None:
+    personas.restore(tx, persona_id)
+    demand_room(tx, place_key, call.inbound.author.key)
 
 
 async def remove(call: Call, desk: Desk) -> Outbound:

@@ -11,6 +11,7 @@ from bot.chat import Attachment, Button, CommandSpec, OptionKind, OptionSpec, Ou
 from bot.commands.clearing import YES
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.persona_rights import demand_rights
+from bot.commands.persona_room import demand_room
 from bot.commands.tool_rights import demand_groups, operators_groups
 from bot.errors import UserError
 from bot.personas.card import CardError, PersonaCard
@@ -20,10 +21,6 @@ from bot.store import personas
 from bot.store.database import Tx
 from bot.store.personas import Draft, NewPersona
 
-MAX_CARDS, MAX_PLACE_BYTES = 50, 100 << 20
-"""What a place may keep of cards and their files; ours to choose, so that one place does not fill the disk of all."""
-MAX_CARDS_OF_ONE, MAX_BYTES_OF_ONE = 200, 400 << 20
-"""What one person may bring, everywhere together: as much as four places keep. Ours to choose."""
 SHOWN_WARNINGS = 10
 """So many can be read; the command line shows all."""
 NOTES_CHARS = 300
@@ -93,13 +90,7 @@ def _keep(tx: Tx, brought: _Brought, place_key: str | None, call: Call) -> tuple
     )
     same = personas.find_same_file(tx, read.sha256, place_key)
     persona_id = personas.keep_draft(tx, new, call.now)
-    if place_key is not None:
-        count, size = personas.count_files(tx, place_key)  # once those are gone that nobody wanted
-        if count > MAX_CARDS or size > MAX_PLACE_BYTES:
-            raise UserError("persona-import-full", count=MAX_CARDS, size=MAX_PLACE_BYTES >> 20)
-    count, size = personas.count_files_of(tx, author)
-    if count > MAX_CARDS_OF_ONE or size > MAX_BYTES_OF_ONE:
-        raise UserError("persona-import-yours-full", count=MAX_CARDS_OF_ONE, size=MAX_BYTES_OF_ONE >> 20)
+    demand_room(tx, place_key, author)  # once those are gone that nobody wanted
     return Draft(id=persona_id, card=read.card, place_key=place_key, brought_by=author), same
 
 

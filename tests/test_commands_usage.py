@@ -110,6 +110,13 @@ async def test_what_a_limit_holds_back_is_no_call(make_app: MakeApp) -> None:
     assert "1 call, 1,000,000 tokens read" in told
 
 
+async def test_a_limit_of_less_than_a_hundredth_is_told_as_it_is(make_app: MakeApp) -> None:
+    chat = await open_priced(make_app, quota={"messages_per_minute": 0, "person": {"money_per_day": 0.001}})
+    (told,) = await chat.say("hello")
+    assert "0.001 USD" in told
+    assert "of 0.001 USD" in (await chat.say("/quota"))[0]
+
+
 async def test_a_call_that_failed_has_read_nothing(make_app: MakeApp) -> None:
     chat = await open_priced(make_app, [Reply(text="", error=ModelUnreachable("m", "gone"))])
     await chat.say("hello")

@@ -12,12 +12,9 @@ from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.pages import PAGE, Page, page_of, paged
 from bot.errors import UserError
-from bot.quota import NANOS, Period
+from bot.quota import Period, told_amount
 from bot.store.database import Tx
 from bot.store.usage import By, Reach, Sum, name_of_person, name_of_place, sums_of, total_of
-
-LEAST_SHOWN = 0.01
-"""Of a currency; what is less is shown with so many digits that it is not nothing."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,11 +50,7 @@ async def show_usage(call: Call, desk: Desk) -> Outbound:
 
 def money_words(money: Mapping[str, int]) -> str:
     """Sums in each currency, "1.23 USD + 4.56 CNY"; "" for nothing."""
-    return " + ".join(f"{_amount(nanos / NANOS)} {currency}".rstrip() for currency, nanos in money.items())
-
-
-def _amount(amount: float) -> str:
-    return f"{amount:,.2f}" if amount >= LEAST_SHOWN or not amount else f"{amount:.2g}"
+    return " + ".join(f"{told_amount(nanos)} {currency}".rstrip() for currency, nanos in money.items())
 
 
 def _wanted(call: Call) -> _Wanted:

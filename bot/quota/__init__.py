@@ -4,7 +4,7 @@ Three scopes share the rules: a person, a place, everything. Knows no platform a
 and month have a module of their own, `bot.quota.purse`, which is imported where there are any.
 """
 
-from bot.quota.limits import NANOS, Limit, Period, Whose, limits_of, told_until
+from bot.quota.limits import NANOS, Limit, Period, Whose, limits_of, told_amount, told_until
 from bot.quota.queue import Queue
 from bot.quota.quota import AUTO_PER_MINUTE, Quota
 from bot.quota.rate import WINDOW_SECONDS, Admission, Rate
@@ -24,5 +24,6 @@ __all__ = [
     "Ruling",
     "Whose",
     "limits_of",
+    "told_amount",
     "told_until",
 ]

@@ -11,6 +11,8 @@ from bot.settings import QuotaSettings
 
 NANOS = 1_000_000_000
 """Money is counted in billionths, so that a single token of the cheapest model is a whole number."""
+LEAST_SHOWN = 0.01
+"""Of a currency; what is less is shown with so many digits that it is not nothing."""
 
 
 class Whose(StrEnum):
@@ -72,6 +74,12 @@ def _limits(settings: QuotaSettings) -> Iterator[Limit]:
                 yield Limit(whose=whose, period=period, is_money=False, most=tokens)
             if money:
                 yield Limit(whose=whose, period=period, is_money=True, most=round(money * NANOS))
+
+
+def told_amount(nanos: int) -> str:
+    """Money as people read it."""
+    amount = nanos / NANOS
+    return f"{amount:,.2f}" if amount >= LEAST_SHOWN or not amount else f"{amount:.2g}"
 
 
 def told_until(moment: datetime) -> str:

@@ -15,7 +15,7 @@ import structlog
 
 from bot.llm.model import Attempt, Bill, Completion, ModelError, ModelEvent, ModelRequest, TextDelta
 from bot.llm.tariffs import FREE, Tariff
-from bot.quota.limits import NANOS, Limit, Whose, told_until
+from bot.quota.limits import Limit, Whose, told_amount, told_until
 from bot.quota.rate import Admission
 from bot.quota.ruling import ADMITTED, OverBudget, Ruling
 from bot.store import budgets
@@ -225,7 +225,7 @@ class Purse:
     def _facts(self, limit: Limit, counter: Counter, model: str) -> dict[str, str | int]:
         until = told_until(limit.period.end(self._moment()))
         if limit.is_money:
-            return {"most": f"{limit.most / NANOS:,.2f}", "unit": counter.unit, "until": until, "model": model}
+            return {"most": told_amount(limit.most), "unit": counter.unit, "until": until, "model": model}
         return {"most": limit.most, "unit": TOKENS, "until": until, "model": model}
 
     def _size(self, request: ModelRequest) -> int:

@@ -9,7 +9,7 @@ import pytest
 from bot.llm.lessons import quirk_for
 from bot.llm.model import ModelRequest
 from bot.llm.quirks import Quirk
-from bot.llm.refusals import read_refusal, redact
+from bot.llm.refusals import error_for, read_refusal, redact
 from bot.llm.wire import chat_body
 from tests.emulators.openai import Refuse, errors
 from tests.emulators.openai.harness import EVERYTHING
@@ -199,3 +199,10 @@ def test_refusals_in_odd_shapes_are_read() -> None:
     assert read_refusal(500, "Internal Server Error").is_wordless
     assert read_refusal(500, None).is_wordless
     assert not read_refusal(500, "out of memory").is_wordless
+
+
+def test_what_is_to_be_done_begins_a_sentence_of_its_own() -> None:
+    busy = error_for(read_refusal(503, {"error": {"message": "I am busy."}}), "mine/x")
+    assert str(busy) == "mine/x: I am busy. Trying later may help."
+    wordless = error_for(read_refusal(503, None), "mine/x")
+    assert str(wordless) == "mine/x: HTTP 503 without a word. Trying later may help."

@@ -43,7 +43,7 @@ async def examine(token: str) -> list[Finding]:
         problem, remedy = FATAL_CLOSES[4004]
         return [_fault("login", problem, remedy)]
     except (discord.HTTPException, aiohttp.ClientError, OSError) as error:
-        return [_fault("login", f"Discord could not be reached ({error!r}).", CHECK_NETWORK)]
+        return [_fault("login", f"Discord could not be reached ({type(error).__name__}: {error}).", CHECK_NETWORK)]
     finally:
         await client.close()
 

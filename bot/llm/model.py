@@ -200,7 +200,7 @@ class ModelError(FamiliarError):
 
     def __init__(self, model: str, problem: str, remedy: str = "") -> None:
         self.model, self.problem, self.remedy = model, problem, remedy
-        super().__init__(f"{model}: {problem}" + (f" {remedy}" if remedy else ""))
+        super().__init__(f"{model}: {problem}" + (f"{'' if problem.endswith('.') else '.'} {remedy}" if remedy else ""))
 
 
 class ModelUnreachable(ModelError):

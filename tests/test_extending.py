@@ -86,7 +86,9 @@ async def test_a_command_is_used_and_explained_in_both_languages(make_app: MakeA
     chat = await chat_with(make_app, extend, "cheer")
     assert await chat.say("/cheer Ann") == ["Hooray for Ann!"]
     assert "`/help cheer`" in (await chat.say("/cheer"))[0]
-    assert "Cheer somebody up" in (await chat.say("/help cheer"))[0]
+    (helped,) = await chat.say("/help cheer")
+    assert "Cheer somebody up" in helped
+    assert "`who` – Whom to cheer up" in helped
     await chat.say("/session set language zh")
     assert await chat.say("/加油 小明") == ["小明，加油！"]
 

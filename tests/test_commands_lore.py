@@ -84,6 +84,14 @@ async def test_keys_that_can_never_match_are_refused_with_the_reason(
     assert "Keys: cat" in await chat.ask("/lore read 1")
 
 
+async def test_an_entry_whose_text_stands_in_the_line_of_a_decorator_is_refused(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    assert "has decorators and no text" in await chat.ask("/lore add cat @@depth 2 It purrs")
+    assert "It purrs" in await chat.ask("/lore add cat @@depth 2\nIt purrs")
+    assert "has decorators and no text" in await chat.ask("/lore edit 1 @@depth 3 It sleeps")
+    assert "It purrs" in await chat.ask("/lore edit 1 --enabled off")
+
+
 async def test_the_book_of_a_group_is_changed_and_seen_by_those_who_manage_it(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, **MANAGED)
     assert "(This place)" in await chat.ask("/lore add tide The tide is high", channel=GROUP)

@@ -35,6 +35,7 @@ async def add(call: Call, desk: Desk) -> Outbound:
         entry = LoreEntry(id=0, keys=(), content=f"{keys} {text}".rstrip(), constant=True)
     else:
         entry = LoreEntry(id=0, keys=read_keys(keys), content=text, constant=is_constant)
+    _demand_words(entry)
     number = await desk.db.run(_add, book, entry)
     return _changed("lore-added", book, replace(entry, id=number), call, desk)
 
@@ -62,6 +63,8 @@ def _edit(tx: Tx, book: Owned, call: Call) -> LoreEntry:
     )
     if changed == entry:
         raise UserError("lore-edit-how")
+    if changed.content != entry.content:
+        _demand_words(changed)
     mapping = entry_mapping(changed)
     demand_room(tx, book, (mapping,), instead_of=1)
     lorebooks.change_entry(tx, book.key, int(changed.id), mapping)
@@ -89,6 +92,19 @@ def _entry(tx: Tx, book: Owned, call: Call) -> LoreEntry:
     if found is None:
         raise UserError("lore-no-entry", number=number)
     return read_book({"entries": [found]})[0].entries[0]
+
+
+def _demand_words(entry: LoreEntry) -> None:
+    """Make sure that an entry says something. A decorator takes the whole line, which people who write everything in
+    one do not expect.
+
+    Raises:
+        UserError: it has decorators alone.
+    """
+    from bot.personas.lorebook.decorators import split_content
+
+    if entry.content.strip() and not split_content(entry.content)[1].strip():
+        raise UserError("lore-decorators-alone")
 
 
 def demand_room(tx: Tx, book: Owned, entries: tuple[dict[str, object], ...], *, instead_of: int = 0) -> None:

@@ -85,5 +85,7 @@ async def test_in_the_terminal_a_path_brings_the_file_that_a_command_takes(
     assert file.fetch is not None
     with pytest.raises(UserError, match="file-too-large"):
         await file.fetch(3)
-    for other in ("/lore import nothing.json", "/memory add fact hill.json", "hill.json", "/lore", "/lore import \0"):
+    line, missing = attached("/lore import far/nothing.json --replace", chat.app.menu)
+    assert "There is no file “far/nothing.json”; I looked from" in (await chat.say(line, attachments=missing))[0]
+    for other in ("/lore import nothing", "/memory add fact hill.json", "hill.json", "/lore", "/lore import \0"):
         assert attached(other, chat.app.menu) == (other, ())

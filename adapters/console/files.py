@@ -8,7 +8,7 @@ import os.path
 from pathlib import Path, PurePath
 
 from adapters.console.words import split_path
-from bot.chat import SLASHES, Attachment, AttachmentKind, CommandMenu, OptionKind, OutFile, cut_words
+from bot.chat import SLASHES, Attachment, AttachmentKind, CommandMenu, OptionKind, OutFile, Word, cut_words
 from bot.errors import UserError
 
 
@@ -30,15 +30,35 @@ def save_file(file: OutFile, folder: Path) -> Path:
 
 
 def attached(line: str, menu: CommandMenu) -> tuple[str, tuple[Attachment, ...]]:
-    """A line without the path of the file that its command takes, and the file; another line as it is."""
+    """A line without the path of the file that its command takes, and the file, which says so when it is fetched if it
+    is not there; another line as it is.
+    """
     path, given = split_path(cut_words(line[1:]), menu) if line.startswith(SLASHES) else ((), ())
     spec = next((spec for spec in menu.specs if spec.path == path), None)
     if spec is not None and any(option.kind is OptionKind.FILE for option in spec.options):
         for word in given:
             file = os.path.expanduser(word.text)
             if os.path.isfile(file):  # unlike Path.is_file, takes any name
-                return (line[: 1 + word.start] + line[1 + word.end :]).rstrip(), (_offered(Path(file)),)
+                return _without(line, word), (_offered(Path(file)),)
+        if missing := next(filter(_is_path, given), None):
+            return _without(line, missing), (_missing(missing.text),)
     return line, ()
+
+
+def _is_path(word: Word) -> bool:
+    """Whether somebody meant a file: nothing else that such commands take has a dot or a slash in it."""
+    return not word.text.startswith("-") and bool({".", "/", os.sep} & set(word.text))
+
+
+def _without(line: str, word: Word) -> str:
+    return (line[: 1 + word.start] + line[1 + word.end :]).rstrip()
+
+
+def _missing(name: str) -> Attachment:
+    async def fetch(_limit: int) -> bytes:
+        raise UserError("file-not-there", name=name, folder=str(Path.cwd()))
+
+    return Attachment(kind=AttachmentKind.OTHER, name=PurePath(name).name, note="file", fetch=fetch)
 
 
 def _offered(path: Path) -> Attachment:

@@ -9,6 +9,7 @@ from sqlalchemy import select
 
 from bot.chat import ChannelRef, Visibility
 from bot.commands.keys import find_key
+from bot.errors import UserError
 from bot.settings import place_keys
 from bot.store.tables import overrides, sessions
 from bot.testing import FakeAdapter, make_channel
@@ -183,6 +184,12 @@ async def test_S15_known_time_zones_are_taken_everywhere(make_app: MakeApp, zone
 )
 def test_a_key_has_one_meaning_in_every_spelling(spelling: str) -> None:
     assert find_key(spelling).name == "summary__idle_seconds"
+
+
+@pytest.mark.parametrize("key", ["DATA_DIR", "quota.person.tokens_per_day", "DISCORD__TOKEN"])
+def test_a_setting_of_the_operator_is_told_to_be_one(key: str) -> None:
+    with pytest.raises(UserError, match="session-key-operators"):
+        find_key(key)
 
 
 def test_no_two_keys_share_a_spelling() -> None:

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from bot.cast import MOST_MEMBERS, read_cast
 from bot.commands.command import Call, Desk
 from bot.commands.tool_rights import find_group
+from bot.env.names import known_names
 from bot.errors import UserError
 from bot.locale import has_texts
 from bot.opening import model_in_force
@@ -51,10 +52,12 @@ def find_key(typed: str) -> PlaceKey:
     """The key that somebody means: `summary.idle_seconds`, `summary_idle_seconds` and `SUMMARY__IDLE_SECONDS` are one.
 
     Raises:
-        UserError: there is no such key; names near ones.
+        UserError: it is none of a place, but one of whoever runs the bot, or none at all; names near ones.
     """
     if key := known_key(typed):
         return key
+    if spelled(typed) in map(spelled, known_names()):
+        raise UserError("session-key-operators", key=typed)
     if near := near_names(typed, (*place_keys(), NAME)):
         raise UserError("session-key-unknown", key=typed, near=", ".join(near))
     raise UserError("session-key-none", key=typed, keys=", ".join((*place_keys(), NAME)))

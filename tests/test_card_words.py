@@ -21,6 +21,7 @@ async def test_what_is_odd_about_a_card_and_why_it_is_refused_is_told_in_the_cal
     told = await chat.ask("/persona import", attachments=upload(odd))
     assert "- alternate_greetings: 应为列表；已读作只有一项的列表。" in told
     assert "- 雾: “/(/”不能作关键词" in told
+    assert "- 各项字数：描述 17" in told
     told = await chat.ask("/persona import", attachments=upload(b"{", "mira.json"))
     assert "JSON 已损坏，第 1 行：" in told
     assert told.endswith("请重新导出卡片。")
@@ -31,8 +32,9 @@ async def test_what_made_a_version_is_told_in_the_callers_language(make_app: Mak
     chat = await open_chat(make_app)
     await chat.ask("/session set language zh")
     name = f"-p {await bring(chat, plain('Mira'))}"
-    for line in (f"edit scenario A harbour. {name}", f"revert 1 {name}"):
-        await chat.ask(f"/persona {line}")
+    assert "的 场景 已修改" in await chat.ask(f"/persona edit scenario A harbour. {name}")
+    assert "的 场景" in await chat.ask(f"/persona edit scenario {name}")
+    await chat.ask(f"/persona revert 1 {name}")
     told = await chat.ask("/persona versions mira")
     assert [line.split(" · ")[2] for line in told.splitlines() if " · " in line] == ["还原 1", "场景", "导入"]
 

@@ -69,6 +69,12 @@ def test_an_entry_may_wait_for_recursion_and_for_its_level() -> None:
     assert [activation.verdicts[f"card/{number}"].round for number in range(3)] == [0, 1, 3]
 
 
+def test_what_an_entry_lacks_from_the_first_is_no_work_of_other_lore() -> None:
+    lacks = silly("alpha", content="A", selective=True, secondary_keys=["fire"])
+    verdict = scanned("alpha", lacks, silly("alpha", content="Says beta.")).verdicts["card/0"]
+    assert (verdict.why, verdict.detail, verdict.round) == (Why.SECONDARY_KEYS, "alpha", 0)
+
+
 def test_a_secondary_key_may_come_from_what_another_entry_says() -> None:
     made = silly("alpha", content="A", selective=True, secondary_keys=["fire"]), silly("alpha", content="Says fire.")
     assert contents(scanned("alpha", *made)) == ["A", "Says fire."]

@@ -42,14 +42,15 @@ async def edit(call: Call, desk: Desk) -> Outbound:
     if not value and field == "name":
         raise UserError("persona-needs-name")
     changed = await change_fields(persona, {field: value}, call, desk)
-    return tell_change("persona-edited", changed, call, desk, field=field)
+    return tell_change("persona-edited", changed, call, desk, field=field_names({field: value}, call, desk))
 
 
 def _shown(persona: Persona, field: str, call: Call, desk: Desk) -> Outbound:
     text = field_text(persona, field)
+    facts = {"persona": persona.name, "field": field_names({field: text}, call, desk)}
     if not text:
-        return desk.say("persona-field-empty", call, persona=persona.name, field=field)
-    heading = desk.text("persona-field", call.locale, persona=persona.name, field=field)
+        return desk.say("persona-field-empty", call, **facts)
+    heading = desk.text("persona-field", call.locale, **facts)
     if len(text) > SHOWN_CHARS:
         return Outbound(text=heading, file=OutFile(name=f"{field}.txt", text=text))
     return Outbound(text=f"{heading}\n\n" + "\n".join(f"> {inert(line)}" for line in text.splitlines()))

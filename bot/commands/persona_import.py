@@ -27,8 +27,8 @@ NOTES_CHARS = 300
 """Characters shown of the creator's notes."""
 LABEL_CHARS = 30
 """Characters of a name on a button, as a phone shows them."""
-SIZES = ("description", "personality", "scenario", "first_message", "example_messages", "system_prompt")
-"""Fields whose length is shown: whether a card came whole is seen by it."""
+SIZES = ("description", "personality", "scenario", "first-message", "example-messages", "system-prompt")
+"""Fields whose length is shown, as people type them: whether a card came whole is seen by it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,15 +131,17 @@ def _facts(read: CardFile, call: Call, desk: Desk) -> Iterator[str]:
         "persona-info-creator": card.creator,
         "persona-info-version": card.character_version,
         "persona-import-notes": _cut(card.creator_notes, NOTES_CHARS),
-        "persona-import-sizes": ", ".join(_sizes(card)),
+        "persona-import-sizes": ", ".join(_sizes(card, call, desk)),
     }
     yield from (desk.text(label, call.locale, value=fact) for label, fact in known.items() if fact)
     if read.picture:
         yield desk.text("persona-import-pictured", call.locale)
 
 
-def _sizes(card: PersonaCard) -> Iterable[str]:
-    return (f"{field} {len(text):,}" for field in SIZES if (text := getattr(card, field)))
+def _sizes(card: PersonaCard, call: Call, desk: Desk) -> Iterable[str]:
+    for field in SIZES:
+        if text := getattr(card, field.replace("-", "_")):
+            yield f"{desk.names.of_choice(field, call.locale)[0]} {len(text):,}"
 
 
 def _cut(text: str, length: int) -> str:

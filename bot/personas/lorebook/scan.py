@@ -113,7 +113,10 @@ class _Run:
         return why in ACTIVE
 
     def _note(self, item: LoreItem, why: Why, detail: str = "") -> None:
-        self._judged[item.ref] = item, why, detail, self._round
+        """What was found in an earlier round and is so still keeps the number of that."""
+        noted = self._judged.get(item.ref)
+        if noted is None or noted[1:3] != (why, detail):
+            self._judged[item.ref] = item, why, detail, self._round
 
     def _why(self, item: LoreItem) -> Why:
         return self._judged[item.ref][1]

@@ -14,7 +14,7 @@ from bot.overrides import SessionSettings
 from bot.personas.card import PersonaCard
 from bot.personas.library import Persona, PersonaLibrary
 from bot.prompt.build import PromptBuilder
-from bot.prompt.sections import SECTIONS
+from bot.prompt.sections import SECTIONS, examples_section
 from bot.settings import PlaceSettings
 from bot.testing import NOW, make_channel, make_row, make_turn
 from tests.conftest import MakeApp
@@ -47,6 +47,20 @@ async def test_P24_the_rules_stand_where_the_card_puts_them_and_else_behind_it(
     builder = PromptBuilder(sections=SECTIONS, count=len, section_timeout_ms=0)
     system = (await builder.build(turn, factor=1)).messages[0].text
     assert system.startswith(f"{expected}You are in a private chat.")
+
+
+@pytest.mark.parametrize(
+    ("examples", "expected"),
+    [
+        ("<START>\n{{char}}: Aye.\n<start>\n{{user}}: No?", "Examples of how you talk:\nMira: Aye.\n\nAlice: No?"),
+        ("<START>\n", None),
+        ("", None),
+    ],
+)
+async def test_examples_come_without_the_marks_between_them(examples: str, expected: str | None) -> None:
+    mira = persona(example_messages=examples)
+    turn = make_turn(make_row("hi"), persona=mira, persona_id="mira", persona_name="Mira")
+    assert await examples_section(turn) == expected
 
 
 @pytest.mark.parametrize(

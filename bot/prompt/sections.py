@@ -6,6 +6,7 @@ turn to turn or the provider's prefix cache is lost; LEAD and TAIL ones stand ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,6 +51,8 @@ CAST_NOTE = """\
 Others speak here as you do, each for itself; what they say begins with their names. You may speak to them by name:"""
 
 CONTINUE_NOTE = "[Go on from where your last message ended. Do not repeat it.]"
+
+_EXAMPLE_MARK = re.compile("<START>", re.IGNORECASE)
 
 
 class Slot(StrEnum):
@@ -112,10 +115,9 @@ def _pieces(turn: Turn, *pieces: str) -> str | None:
 
 async def examples_section(turn: Turn) -> str | None:
     """How the persona talks, by examples."""
-    if turn.persona is None or not turn.persona.card.example_messages.strip():
-        return None
-    examples = turn.persona.card.example_messages.replace("<START>", "").strip()
-    return expand_prefix(f"Examples of how you talk:\n{examples}", turn)
+    said = turn.persona.card.example_messages if turn.persona else ""
+    examples = _EXAMPLE_MARK.sub("", said).strip()
+    return expand_prefix(f"Examples of how you talk:\n{examples}", turn) if examples else None
 
 
 async def rules_section(turn: Turn) -> str | None:

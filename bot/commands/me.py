@@ -30,15 +30,19 @@ async def show_or_set_zone(call: Call, desk: Desk) -> Outbound:
 
 
 def _zone(typed: str) -> str | None:
-    """The IANA name that is meant, in any case and with spaces for underscores.
+    """The IANA name that is meant, in any case and with spaces for underscores; a city alone will do where there is one
+    of that name.
 
     Raises:
-        UserError: there is none (S15).
+        UserError: there is none, or more than one (S15).
     """
     wanted = "_".join(typed.split()).casefold()
     if wanted == AUTO:
         return None
     found = next((zone for zone in zones() if wanted == zone.casefold()), None)
+    cities = [zone for zone in zones() if zone.casefold().endswith(f"/{wanted}")]
+    if found is None and len(cities) == 1:
+        return cities[0]
     if found is None:
         near = near_names(typed, zones())
         raise UserError("session-value-zone", value=typed, near=", ".join(near) or "Europe/Berlin, Asia/Shanghai")

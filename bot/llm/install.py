@@ -56,7 +56,7 @@ class ModelInstallError(OperatorError):
 
     def __init__(self, subject: str, problem: str, remedy: str) -> None:
         self.subject, self.problem, self.remedy = subject, problem, remedy
-        super().__init__(f"Model not installed. {subject}: {problem} {remedy}")
+        super().__init__(f"{subject}: {problem} {remedy}")
 
 
 def cache_directory(environ: Mapping[str, str] = os.environ) -> Path:

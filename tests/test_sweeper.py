@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from bot.app.clock import build_sweeper
 from bot.chat import ChannelRef
 from bot.llm.model import ModelRequest
 from bot.memory.sweeper import AT_ONCE, Sweeper, leave_alone
+from bot.personas.library import SHIPPED_FOLDER, PersonaLibrary
 from bot.store.compactions import Outcome, Reason, newest_compactions
 from bot.store.database import Tx
 from bot.store.tables import conversations, listenings, messages, sessions
@@ -118,6 +121,19 @@ async def test_of_a_cast_each_ones_story_is_folded_and_only_what_failed_is_tried
     told = {number: await db.read(newest_compactions, number, 20) for number in (1, 2)}
     assert {number: rows[0].outcome for number, rows in told.items()} == {1: Outcome.DONE, 2: Outcome.FAILED}
     assert await sweep(chat, NOW + timedelta(seconds=IDLE * 2)) == 1, "the one that failed, alone"
+
+
+async def test_each_ones_story_is_folded_by_the_model_of_its_own_card(make_app: MakeApp, tmp_path: Path) -> None:
+    (tmp_path / "cards" / "mira").mkdir(parents=True)
+    card = {"name": "Mira", "description": "Somebody.", "extensions": {"familiar": {"model": "test/other"}}}
+    (tmp_path / "cards" / "mira" / "card.json").write_text(json.dumps(card))
+    library = PersonaLibrary([SHIPPED_FOLDER, tmp_path / "cards"])
+    summary = {**QUIET["summary"], "model_mode": "session"}
+    cast = {**QUIET, "persona": "bryony", "cast": ("mira",), "library": library, "summary": summary}
+    chat = await open_chat(make_app, model=ScriptedModel(summaries=noting("Her name is Bob")), **cast)
+    await talk(chat, ENOUGH)
+    assert await sweep(chat, LATER) == 2
+    assert {request.model for request in chat.model.summaries} == {"test/scripted", "test/other"}
 
 
 async def test_whoever_speaks_while_the_sweep_decides_is_not_forgotten(chat: Chat) -> None:

@@ -201,6 +201,7 @@ SAMPLES = {
     "fallbacks": "test/other, test/third",
     "persona": "Familiar",
     "system_prompt": "Be kind, and brief.",
+    "language": "en",
     "context_tokens": "8000",
     "max_output_tokens": "500",
     "tool_groups": "web",
@@ -208,7 +209,6 @@ SAMPLES = {
     "activation_keywords": "tea, 茶",
     "activation_probability": "0.25",
     "timezone": "Asia/Shanghai",
-    "language": "zh",
     "summary__hard_ratio": "0.8",
     "summary__trigger__value": "0.5",
 }
@@ -224,6 +224,12 @@ async def test_every_key_can_be_set_shown_and_inherited_again(make_app: MakeApp,
     assert f"- `{name}`: " in await chat.ask("/session")
     await chat.ask(f"/session reset {name}")
     assert f"- `{name}`: " not in await chat.ask("/session") or name == "language"
+
+
+async def test_a_new_language_is_told_in_it(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    assert (await chat.ask("/session set language zh")).startswith("已为本会话设置")
+    assert (await chat.ask("/session set language en")).startswith("Set for this session")
 
 
 async def test_a_trigger_type_must_go_with_its_value_wherever_each_comes_from(make_app: MakeApp) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, leaves_quote_open
@@ -103,6 +104,8 @@ async def set_session(call: Call, desk: Desk) -> Outbound:
     if not values and label is None:
         raise UserError("session-set-nothing")
     now = await changes.make(Changes(set=values, label=label), reach, call, desk)
+    if "language" in values and (language := now.settings.values.language) != "auto":
+        call = replace(call, locale=desk.catalogue.negotiate(language))  # who cannot read the old one reads this
     lines = [f"`{name}` = {_value(name, value, call, desk)}" for name, value in values.items()]
     if label is not None:
         lines.append(desk.text("session-name-set", call.locale, name=label))

@@ -76,6 +76,8 @@ class Reminding:
         begun: _Begun | None = None
         try:
             begun = await self.desk.db.run(self._begin, reminder, now)
+            if begun is None:
+                return
             parts = await self._send(reminder, begun)
         except Exception as error:
             log.error("reminder.broken", number=reminder.id, session=channel.session_key, exc_info=error)
@@ -98,8 +100,12 @@ class Reminding:
         was = f"{reminder.due_at.astimezone(ZoneInfo(reminder.zone)):%Y-%m-%d %H:%M}"
         return f"{said}\n\n{self.desk.text('reminder-late', reminder.author_locale, was=was)}"
 
-    def _begin(self, tx: Tx, reminder: Reminder, now: datetime) -> _Begun:
-        """It is the persona's word, which whoever answers it refers to."""
+    def _begin(self, tx: Tx, reminder: Reminder, now: datetime) -> _Begun | None:
+        """It is the persona's word, which whoever answers it refers to. `None` where it is gone meanwhile, as with
+        somebody who is forgotten.
+        """
+        if not reminders.is_kept(tx, reminder.id):
+            return None
         session = sessions.session_by_id(tx, reminder.session.id)
         channel = session.channel
         settings = self.desk.resolver.resolve(channel.platform, sessions.load_overrides(tx, channel)).values

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated
@@ -14,14 +15,19 @@ from bot.cli.keys import demand_key
 from bot.env import load_settings
 from bot.locale import Catalogue
 from bot.store import schema
-from bot.store.database import scrub_once, write_once
+from bot.store.database import read_once, scrub_once, write_once
 from bot.store.erasing import Kind, count_traces, erase_person, read_traces
+from bot.store.lock import holder_of
 from bot.store.schema import SchemaState
+from bot.store.tombstones import want_erased, wanted_erasures
 
 app = typer.Typer(help="What is kept of a person: export it, or erase it.", no_args_is_help=True)
 
 LANGUAGE = "en"
 """Of the command line."""
+
+PATIENCE_SECONDS, LOOK_EVERY_SECONDS = 60.0, 0.2
+"""How long, and how often, a bot that runs is looked at: it looks every 10 s, and ends an answer within 30 s."""
 
 Platform = Annotated[str, typer.Argument(help="discord, telegram, or terminal.")]
 UserId = Annotated[str, typer.Argument(help="The platform's number of the person, no name.")]
@@ -54,11 +60,29 @@ def erase(
     if not yes:
         typer.confirm("Erase this, for good?", abort=True)
     if counts:
-        write_once(url, erase_person, key, now)
-        scrub_once(url)
+        _erase(url, key)
     if typed is not None:
         typed.unlink(missing_ok=True)
     print(f"{key} is forgotten.")
+
+
+def _erase(url: str, key: str) -> None:
+    if holder_of(url) is not None and _is_erased_by_bot(url, key):
+        return
+    write_once(url, erase_person, key, datetime.now(UTC))
+    scrub_once(url)
+
+
+def _is_erased_by_bot(url: str, key: str) -> bool:
+    """A bot that runs has them in mind, and may be answering them: it does it itself, unless it hangs."""
+    print("The bot that runs does it, within a minute.")
+    write_once(url, want_erased, key)
+    until = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < until:
+        time.sleep(LOOK_EVERY_SECONDS)
+        if key not in read_once(url, wanted_erasures, [key]):
+            return True
+    return False
 
 
 def _told(counts: Mapping[Kind, int]) -> list[str]:

@@ -18,10 +18,10 @@ import structlog
 from bot.hook_calls import HookCalls
 from bot.hooks import Clearing
 from bot.memory.recollections import Recollections
-from bot.store.database import Database, Tx
-from bot.store.erasing import Erased, Kind, count_traces, erase_answers, erase_person, read_traces
-from bot.store.tombstones import erasures
-from bot.store.traces import Traces, late_answers
+from bot.store.database import Database
+from bot.store.erasing import Erased, Kind, count_traces, erase_late, erase_person, read_traces
+from bot.store.tombstones import erasures, wanted_erasures
+from bot.store.traces import Traces
 from bot.tasks import Tasks
 
 log = structlog.get_logger(__name__)
@@ -85,7 +85,7 @@ class Eraser:
     async def _erase_late(self, erased: Erased, under_way: set[asyncio.Task[Any]]) -> None:
         """Turns of others had read what is gone by now, and may tell of it."""
         await asyncio.wait(under_way)
-        is_any = await self.db.run(_erase_late, erased)
+        is_any = await self.db.run(erase_late, erased.traces)
         self.recollections.let_go(erased.traces)
         if is_any:
             await self.db.scrub()
@@ -96,16 +96,12 @@ class Eraser:
             await asyncio.wait(self._waiting)
 
     async def look(self) -> None:
-        """Let go of what another process has erased meanwhile, such as the operator's."""
+        """Erase whom the operator's command wants erased, and let go of what another process has erased meanwhile."""
+        for key in await self.db.read(wanted_erasures):
+            await self.erase(key)
         count = await self.db.read(erasures)
         if self._known is not None and count != self._known:
             self.recollections.let_go(Traces(key=""))
             await self.refresh()
             await self.db.scrub()
         self._known = count
-
-
-def _erase_late(tx: Tx, erased: Erased) -> int:
-    late = late_answers(tx, erased.traces)
-    erase_answers(tx, erased.traces, late)
-    return len(late)

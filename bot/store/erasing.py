@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -42,7 +42,7 @@ from bot.store.tables import (
     sessions,
 )
 from bot.store.tombstones import set_tombstone
-from bot.store.traces import Traces, among, find_traces
+from bot.store.traces import Traces, among, find_late, find_traces
 
 ERASED = "erased"
 """In place of the key of somebody who is forgotten, where a key must stand."""
@@ -138,12 +138,13 @@ def erase_person(tx: Tx, key: str, now: datetime) -> Erased:
     return Erased(counts=+counts, traces=traces, sessions=there)
 
 
-def erase_answers(tx: Tx, before: Traces, answers: Iterable[int]) -> None:
-    """Take away answers that came after the rest was erased."""
-    late = Traces(key=before.key, answers=tuple(answers))
+def erase_late(tx: Tx, before: Traces) -> bool:
+    """Take away what has come after the rest was erased; whether anything has."""
+    late = find_late(tx, before)
     for entry in REGISTER:
-        if entry.of in ("messages", "answers"):
+        if entry.of in ("messages", "answers", "rounds"):
             _carry_out(tx, entry, late)
+    return bool(late.answers or late.rounds)
 
 
 def _carry_out(tx: Tx, entry: Entry, traces: Traces) -> int:
@@ -187,6 +188,7 @@ REGISTER: tuple[Entry, ...] = (
     Entry(sent_parts.c.message_id, "messages"),
     Entry(memory_sources.c.message_id, "messages"),
     Entry(running_rounds.c.message_id, "messages"),
+    Entry(running_rounds.c.id, "rounds"),
     Entry(running_rounds.c.conversation_id, "conversations"),
     Entry(messages.c.id, "carrying", leaves={"text": func.substr(messages.c.text, 1, messages.c.words), "tokens": 0}),
     Entry(images.c.message_id, "carrying", Kind.FILES),

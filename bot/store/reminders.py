@@ -139,6 +139,11 @@ def claim(tx: Tx, reminder: Reminder, next_at: datetime | None) -> bool:
     return tx.execute(update(reminders).where(*mine).values(values)).rowcount > 0
 
 
+def is_kept(tx: Tx, number: int) -> bool:
+    """Whether there still is such a reminder."""
+    return tx.execute(select(_here.id).where(_here.id == number)).first() is not None
+
+
 def drop_told(tx: Tx, number: int) -> None:
     """One that was told for the last time is over."""
     tx.execute(delete(reminders).where(_here.id == number, _here.is_sending.is_(True)))

@@ -22,7 +22,7 @@ from bot.store.conversations import (
 )
 from bot.store.database import Tx
 from bot.store.moods import take_back_mood
-from bot.store.parts import begin_parts, forget_parts, mark_cut_off_parts, settle_parts
+from bot.store.parts import begin_parts, forget_parts, mark_cut_off_parts, settle_parts, worst_state
 from bot.store.privacy import forget_asked
 from bot.store.sessions import SessionRow
 from bot.store.tables import (
@@ -143,10 +143,14 @@ class Settled:
 
 
 def settle_reply(tx: Tx, reply_id: int, settled: Settled, now: datetime) -> None:
-    """Store the final text, its tool rounds and what the platform said about each part."""
-    state = settle_parts(tx, reply_id, settled.parts)
+    """Store the final text, its tool rounds and what the platform said about each part; nothing of a reply to somebody
+    who was forgotten meanwhile.
+    """
+    state = worst_state(settled.parts)
     values = {"text": settled.text, "tokens": settled.tokens, "state": state.value, "cut": settled.cut, "sent_at": now}
-    tx.execute(_SETTLE, {"reply_id": reply_id, **values})
+    if not tx.execute(_SETTLE, {"reply_id": reply_id, **values}).rowcount:
+        return
+    settle_parts(tx, reply_id, settled.parts)
     for tool_round in settled.rounds:
         _store_round(tx, reply_id, tool_round, now)
     forget_asked(tx, reply_id)

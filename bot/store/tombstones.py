@@ -1,5 +1,6 @@
 """Who was forgotten, and up to when: what they said before that must not come back by an event that is late, or told
-twice. Knows nobody by a key, only by a hash of it.
+twice. Keeps no key, only a hash of it: nobody reads a number there, but whoever has the file can try them all, since
+what hashes are made with stands beside them.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ import hmac
 import secrets
 from datetime import datetime, timedelta
 
-from sqlalchemy import bindparam, func, select
+from sqlalchemy import bindparam, delete, func, select
 
 from bot.store.database import Tx
-from bot.store.ledger import recall, remember
+from bot.store.ledger import recall, recall_all, remember
 from bot.store.ledger_tables import move_spender
 from bot.store.tables import MessageKind, messages, remembered
 
 PEPPER, STONE, COUNT = "erasure-key", "erased ", "erasures"
 """Names of what is remembered: what hashes are made with, each of them behind `STONE`, and how many there were."""
+WANTED = "to erase "
+"""Before the key of somebody whom another process wants erased by the bot that runs; gone with them."""
 
 CLOCKS_DIFFER = timedelta(minutes=10)
 """What is older than that was said before, whether or not we had heard it; platforms have clocks of their own."""
@@ -39,6 +42,17 @@ def set_tombstone(tx: Tx, key: str, now: datetime) -> None:
     remember(tx, stone, until.isoformat())
     move_spender(tx, key, stone)  # nobody gets a limit anew by being forgotten
     remember(tx, COUNT, str(erasures(tx) + 1))
+    tx.execute(delete(remembered).where(remembered.c.name == WANTED + key))
+
+
+def want_erased(tx: Tx, key: str) -> None:
+    """Let the bot that runs forget somebody: it ends what is being answered, and has them in mind."""
+    remember(tx, WANTED + key, "")
+
+
+def wanted_erasures(tx: Tx) -> list[str]:
+    """Whom it is to forget."""
+    return [*recall_all(tx, WANTED)]
 
 
 def erased_until(tx: Tx, key: str) -> datetime | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,7 @@ from bot.store.memories import GIST
 from bot.store.memory_tables import compactions, memory_items, memory_sources
 from bot.store.people_tables import namings
 from bot.store.persona_tables import personas
+from bot.store.rounds import running_rounds
 from bot.store.tables import conversations, messages, sent_parts, sessions
 
 Ids = tuple[int, ...]
@@ -51,6 +53,8 @@ class Traces:
     """What a persona said, or looked up, for them, about them or about a quote of them, and all else in their private
     chats.
     """
+    rounds: Ids = ()
+    """Rounds of tools for others, whose answers are still to come, that name them."""
     quoting: Ids = ()
     """Messages of others that quote one of those."""
     carrying: Ids = ()
@@ -121,6 +125,7 @@ def find_traces(tx: Tx, key: str) -> Traces:
         names=names,
         said=said,
         answers=answers,
+        rounds=_rounds(tx, shared_with, names),
         quoting=quoting,
         carrying=_carrying(tx, quoting),
         items=items,
@@ -139,9 +144,10 @@ def find_traces(tx: Tx, key: str) -> Traces:
     )
 
 
-def late_answers(tx: Tx, before: Traces) -> Ids:
-    """What personas have said that names somebody who was erased: by turns that had opened before that."""
-    return _with_tools(tx, _naming(tx, before.groups, (), before.names)[1])
+def find_late(tx: Tx, before: Traces) -> Traces:
+    """What has come of somebody who was erased by turns of others that had opened before that."""
+    answers = _with_tools(tx, _naming(tx, before.groups, (), before.names)[1])
+    return Traces(key=before.key, answers=answers, rounds=_rounds(tx, before.group_conversations, before.names))
 
 
 def _ids(tx: Tx, found: Select[Any]) -> Ids:
@@ -170,19 +176,45 @@ def _told(tx: Tx, key: str, said: Ids, groups: Ids) -> Ids:
 
 def _naming(tx: Tx, groups: Ids, but: Ids, names: Collection[str]) -> tuple[frozenset[str], set[int]]:
     """What personas have said to others that names somebody, and the names that are no words of everybody's."""
-    by_persona = and_(messages.c.author_key.is_(None), among(messages.c.session_id, groups), messages.c.text != "")
-    lines = select(messages.c.id, messages.c.text).where(by_persona, not_(among(messages.c.id, but)))
+    by_persona = and_(messages.c.author_key.is_(None), among(messages.c.session_id, groups))
+    is_told = or_(messages.c.text != "", messages.c.tool_calls.is_not(None))
+    lines = select(messages.c.id, messages.c.text, messages.c.tool_calls)
     patterns, count = {name: (name.lower(), _name_pattern([name])) for name in names}, 0
     found: dict[str, list[int]] = {name: [] for name in names}
-    for line in tx.execute(lines):  # one after the other: there may be many
+    # One after the other: there may be many.
+    for line in tx.execute(lines.where(by_persona, is_told, not_(among(messages.c.id, but)))):
         count += 1
-        lowered = line.text.lower()
+        text = _texts(line.text or line.tool_calls)
+        lowered = text.lower()
         for name, (plain, pattern) in patterns.items():
-            if plain in lowered and pattern.search(line.text):  # the former is much faster, and mostly says no
+            if plain in lowered and pattern.search(text):  # the former is much faster, and mostly says no
                 found[name].append(line.id)
     few = max(FEW, COMMON * count)
     rare = {name: ids for name, ids in found.items() if len(ids) <= few}
     return frozenset(rare), {message_id for ids in rare.values() for message_id in ids}
+
+
+def _rounds(tx: Tx, conversation_ids: Ids, names: Collection[str]) -> Ids:
+    under_way = select(running_rounds).where(among(running_rounds.c.conversation_id, conversation_ids))
+    pattern = _name_pattern(names)
+    return tuple(row.id for row in tx.execute(under_way) if pattern.search(_texts(row.exchange)))
+
+
+def _texts(written: str) -> str:
+    """All texts in JSON, line by line, also those in JSON within a text, as the arguments of calls are."""
+    texts, waiting = list[str](), list[Any]([written])
+    while waiting:
+        match waiting.pop():
+            case dict() as values:
+                waiting += values.values()
+            case list() as values:
+                waiting += values
+            case str() as text:
+                texts.append(text)
+                if text.startswith(("{", "[")):
+                    with suppress(ValueError, RecursionError):  # a text may begin so and be none
+                        waiting.append(json.loads(text))
+    return "\n".join(texts)
 
 
 def _answers_to(tx: Tx, groups: Ids, said: Ids) -> Ids:

@@ -206,7 +206,7 @@ def _is_from_before(tx: Tx, inbound: Inbound) -> bool:
         return False
     if inbound.kind is InboundKind.EDIT or inbound.sent_at <= until:
         return True
-    welcome_back(tx, inbound.author.key)
+    welcome_back(tx, inbound.author.key, inbound.channel.place_key)
     return False
 
 

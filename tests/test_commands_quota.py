@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from sqlalchemy import select
 
 from bot.llm.model import Usage
-from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel
+from bot.store.ledger_tables import budgets
+from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author
 from tests.conftest import MakeApp
-from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
+from tests.talking import ALICE, BOB, DM, GROUP, Chat, open_chat
 
 LIMITS = {
     "messages_per_minute": 5,
@@ -89,3 +92,28 @@ async def test_X10_nobody_has_a_limit_anew_by_being_forgotten(make_app: MakeApp)
     (told,) = await chat.say("/quota", author=BOB, channel=GROUP, sent_at=later)
     assert "- Today: 2,000 of 10,000 tokens (20 %)" in told
     assert "- This month: 2.00 USD of 20.00 USD (10 %)" in told
+
+
+async def _spent(chat: Chat, scope: str, key: str) -> list[int]:
+    found = select(budgets.c.spent).where(budgets.c.scope == scope, budgets.c.scope_key == key)
+    return await chat.app.core.db.read(lambda tx: [*tx.execute(found).scalars()])
+
+
+async def test_X10_nor_has_a_private_chat_its_limit_anew(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app)
+    await chat.say("hello", author=BOB, channel=DM)
+    assert await _spent(chat, "place", DM.place_key) == [1_000]
+    await chat.app.desk.eraser.erase(BOB.key)
+    assert await _spent(chat, "place", DM.place_key) == []
+    await chat.say("hello", author=BOB, channel=DM, sent_at=NOW + timedelta(minutes=1))
+    assert await _spent(chat, "place", DM.place_key) == [2_000]
+
+
+async def test_X10_T11_whoever_speaks_in_a_groups_own_name_takes_its_limit_nowhere(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app)
+    roses = replace(make_author("Roses"), id=GROUP.place)
+    for author in (BOB, roses):
+        await chat.say("hello", author=author, channel=GROUP)
+    await chat.app.desk.eraser.erase(roses.key)
+    assert roses.key == GROUP.place_key
+    assert await _spent(chat, "place", GROUP.place_key) == [2_000]

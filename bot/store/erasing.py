@@ -122,7 +122,7 @@ def erase_person(tx: Tx, key: str, now: datetime) -> Erased:
     traces = find_traces(tx, key)
     where = select(sessions).where(among(sessions.c.id, (*traces.private, *traces.groups)))
     there = tuple(map(to_session, tx.execute(where)))
-    set_tombstone(tx, key, now)
+    set_tombstone(tx, key, traces.places, now)
     _revive_edited(tx, traces)
     forget_gists_since(tx, traces.first, ERASED, now)
     counts = Counter[Kind]()

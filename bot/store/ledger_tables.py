@@ -81,6 +81,7 @@ tokens_read = func.coalesce(
 )
 """Of a call: as its server counted, else as we did; nothing of one that failed."""
 
+_RESERVED_FOR = {"person": reservations.c.author_key, "place": reservations.c.place_key}
 _INSERT = insert(budgets)
 ADD_SPENT = _INSERT.on_conflict_do_update(
     index_elements=[*budgets.primary_key], set_={"spent": budgets.c.spent + _INSERT.excluded.spent}
@@ -90,11 +91,17 @@ ADD_SPENT = _INSERT.on_conflict_do_update(
 
 def move_spender(tx: Tx, old_key: str, new_key: str) -> None:
     """A place, or whoever was known by one key, has another from now on (T09, T11, T23)."""
-    mine = select(budgets).where(budgets.c.scope_key == old_key)
-    for row in tx.execute(mine).all():
+    for scope in _RESERVED_FOR:
+        move_spent(tx, scope, old_key, new_key)
+
+
+def move_spent(tx: Tx, scope: str, old_key: str, new_key: str) -> None:
+    """What a person, or a place, has spent counts under another key: who speaks in a chat's own name has its key."""
+    mine = (budgets.c.scope == scope, budgets.c.scope_key == old_key)
+    for row in tx.execute(select(budgets).where(*mine)).all():
         tx.execute(ADD_SPENT, {**row._asdict(), "scope_key": new_key})
-    tx.execute(delete(budgets).where(budgets.c.scope_key == old_key))
+    tx.execute(delete(budgets).where(*mine))
     told = update(quota_notices).prefix_with("OR REPLACE").where(quota_notices.c.listener == old_key)
     tx.execute(told.values(listener=new_key))
-    for column in (reservations.c.author_key, reservations.c.place_key):
-        tx.execute(update(reservations).where(column == old_key).values({column.name: new_key}))
+    column = _RESERVED_FOR[scope]
+    tx.execute(update(reservations).where(column == old_key).values({column.name: new_key}))

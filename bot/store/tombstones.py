@@ -8,13 +8,14 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from sqlalchemy import bindparam, delete, func, select
 
 from bot.store.database import Tx
 from bot.store.ledger import recall, recall_all, remember
-from bot.store.ledger_tables import move_spender
+from bot.store.ledger_tables import move_spent
 from bot.store.tables import MessageKind, messages, remembered
 
 PEPPER, STONE, COUNT = "erasure-key", "erased ", "erasures"
@@ -29,9 +30,9 @@ CLOCKS_DIFFER = timedelta(minutes=10)
 _RECALL = select(remembered.c.value).where(remembered.c.name == bindparam("name"))
 
 
-def set_tombstone(tx: Tx, key: str, now: datetime) -> None:
-    """Somebody is about to be forgotten. The platform's clock counts, which their messages were sent by; buttons are
-    pressed by our own.
+def set_tombstone(tx: Tx, key: str, places: Iterable[str], now: datetime) -> None:
+    """Somebody is about to be forgotten, with the places that are their private chats. The platform's clock counts,
+    which their messages were sent by; buttons are pressed by our own.
     """
     said = (messages.c.author_key == key, messages.c.kind == MessageKind.SAID.value)
     newest = tx.execute(select(func.max(messages.c.sent_at)).where(*said)).scalar()
@@ -40,7 +41,8 @@ def set_tombstone(tx: Tx, key: str, now: datetime) -> None:
     remember(tx, PEPPER, pepper)
     stone = STONE + _hash(key, pepper)
     remember(tx, stone, until.isoformat())
-    move_spender(tx, key, stone)  # nobody gets a limit anew by being forgotten
+    for scope, spender in (("person", key), *(("place", place) for place in places)):
+        move_spent(tx, scope, spender, STONE + _hash(spender, pepper))  # nobody gets a limit anew by being forgotten
     remember(tx, COUNT, str(erasures(tx) + 1))
     tx.execute(delete(remembered).where(remembered.c.name == WANTED + key))
 
@@ -64,9 +66,11 @@ def erased_until(tx: Tx, key: str) -> datetime | None:
     return datetime.fromisoformat(until) if until else None
 
 
-def welcome_back(tx: Tx, key: str) -> None:
-    """Somebody who was forgotten speaks again: what they had spent of a limit counts on."""
-    move_spender(tx, STONE + _hash(key, recall(tx, PEPPER) or ""), key)
+def welcome_back(tx: Tx, key: str, place_key: str) -> None:
+    """Somebody who was forgotten speaks again: what they, and their private chat, had spent of a limit counts on."""
+    pepper = recall(tx, PEPPER) or ""
+    for scope, spender in (("person", key), ("place", place_key)):
+        move_spent(tx, scope, STONE + _hash(spender, pepper), spender)
 
 
 def erasures(tx: Tx) -> int:

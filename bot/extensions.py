@@ -97,7 +97,7 @@ def find_modules(names: Sequence[str]) -> dict[str, ModuleType]:
     for told, name, module in wanted:
         try:
             loaded = importlib.import_module(module)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a script may end itself; the start would end without a word
             remedy = "Install it, put it into the working directory, or leave it out"
             problems.append(f"{told}, which cannot be imported: {type(error).__name__}: {error}. {remedy}")
         else:
@@ -163,7 +163,7 @@ def _extension_of(name: str, module: ModuleType, host: Host, problems: list[str]
     if extend is not None:
         try:
             parts.append((f"{name}.extend()", extend(host)))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             problems.append(f"{name}.extend() failed: {type(error).__name__}: {error}. Mend it, or leave it out")
     wrong = [problem for told, part in parts for problem in _wrong(told, part)]
     problems += wrong

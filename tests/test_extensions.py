@@ -122,6 +122,7 @@ async def test_what_is_not_as_it_should_be_stops_the_start(
     ("code", "problem"),
     [
         ("import no_such_library", "EXTENSIONS names odd, which cannot be imported"),
+        ("raise SystemExit(3)", "EXTENSIONS names odd, which cannot be imported: SystemExit: 3"),
         ("TOOLS = 'roll_dice'", "odd: TOOLS must be a tuple of Tool, and holds str"),
         ("from bot.tools import TOOLS", "odd brings the tool current_time, which the bot has already"),
     ],

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from bot.settings import McpSettings
+from bot.tools.mcp.server import McpServer
 from bot.tools.tool import ToolError
 from tests.mcp_servers.journal import HttpServer, Lab, by_sdk, kept_connected, over_http, plain
 
@@ -229,3 +230,8 @@ async def test_a_result_that_no_model_could_read_is_an_error_in_words() -> None:
     async with kept_connected(plain(tools=["hello", "no"], calls=calls)) as lab:
         with pytest.raises(ToolError, match="not today"):
             await lab.call("no")
+
+
+def test_of_a_server_that_nobody_has_tried_yet_no_fault_is_told() -> None:
+    health = McpServer("lab", McpSettings(command="npx")).health
+    assert (health.is_connected, health.problem) == (False, "")

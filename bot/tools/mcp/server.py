@@ -61,7 +61,7 @@ class McpServer:
     ) -> None:
         self.name, self._settings, self._pause = name, settings, pause
         self._connection: Connection | None = None
-        self._problem = "it is not connected yet"
+        self._problem = ""  # nothing was tried yet
         self._clues: deque[str] = deque(maxlen=CLUES)
         self.tools: tuple[Tool, ...] = ()
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -125,3 +127,21 @@ def test_a_bot_that_hangs_keeps_nobody_from_being_forgotten(database_url: str, m
         assert privacy("erase", "fake", "alice", "--yes").output.endswith("fake:alice is forgotten.\n")
     assert read_once(database_url, wanted_erasures, ["?"]) == []
     assert json.loads(privacy("export", "fake", "alice").output) == {}
+
+
+async def test_what_a_crash_has_left_in_the_file_goes_at_the_next_start(
+    make_app: MakeApp, tmp_path: Path, database_url: str
+) -> None:
+    chat = await open_chat(make_app, persona="none")
+    await chat.say("hello", channel=GROUP)
+    await chat.app.close()
+    with closing(sqlite3.connect(database_url.removeprefix("sqlite:///"))) as older:
+        older.execute("PRAGMA secure_delete=OFF")
+        older.execute("INSERT INTO remembered VALUES ('x', ?)", [WORD * 1_000])
+        older.commit()
+        older.execute("DELETE FROM remembered WHERE name = 'x'")
+        older.commit()
+    write_once(database_url, erase_person, ALICE.key, NOW)
+    assert files_with_word(tmp_path)
+    await open_chat(make_app, persona="none")
+    assert files_with_word(tmp_path) == []

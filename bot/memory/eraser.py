@@ -20,7 +20,7 @@ from bot.hooks import Clearing
 from bot.memory.recollections import Recollections
 from bot.store.database import Database
 from bot.store.erasing import Erased, Kind, count_traces, erase_late, erase_person, read_traces
-from bot.store.tombstones import erasures, wanted_erasures
+from bot.store.tombstones import erasures, is_scrubbed, note_scrubbed, wanted_erasures
 from bot.store.traces import Traces
 from bot.tasks import Tasks
 
@@ -75,7 +75,7 @@ class Eraser:
             late.add_done_callback(self._waiting.discard)
         self._known = await self.db.read(erasures)
         await self.refresh()
-        await self.db.scrub()
+        await self._scrub(self._known)
         log.info("person.erased", counts={kind.value: count for kind, count in erased.counts.items()})
         for session in erased.sessions:
             count = sum(erased.counts.values())
@@ -96,12 +96,20 @@ class Eraser:
             await asyncio.wait(self._waiting)
 
     async def look(self) -> None:
-        """Erase whom the operator's command wants erased, and let go of what another process has erased meanwhile."""
+        """Erase whom the operator's command wants erased, let go of what another process has erased meanwhile, and end
+        what a crash has cut off.
+        """
         for key in await self.db.read(wanted_erasures):
             await self.erase(key)
         count = await self.db.read(erasures)
-        if self._known is not None and count != self._known:
+        if self._known is None and not await self.db.read(is_scrubbed):
+            await self._scrub(count)
+        elif self._known is not None and count != self._known:
             self.recollections.let_go(Traces(key=""))
             await self.refresh()
-            await self.db.scrub()
+            await self._scrub(count)
         self._known = count
+
+    async def _scrub(self, count: int) -> None:
+        if await self.db.scrub():
+            await self.db.run(note_scrubbed, count)

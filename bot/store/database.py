@@ -62,11 +62,13 @@ class Database:
         posted = asyncio.get_running_loop().run_in_executor(self._writer, transaction)
         posted.add_done_callback(partial(_log_failure, work.__name__))
 
-    async def scrub(self) -> None:
-        """Leave nothing in files and buffers of what was deleted. Writes wait meanwhile: 1 s for some 100 MB."""
+    async def scrub(self) -> bool:
+        """Leave nothing in files and buffers of what was deleted. Writes wait meanwhile: 1 s for some 100 MB. False
+        where that was not possible.
+        """
         in_thread = asyncio.get_running_loop().run_in_executor
         await in_thread(self._reader, _renew, self._read_engine)
-        await in_thread(self._writer, _scrub, self._engine)
+        return await in_thread(self._writer, _scrub, self._engine)
 
     async def _in_thread(
         self,
@@ -185,7 +187,7 @@ def scrub_once(url: str) -> None:
         engine.dispose()
 
 
-def _scrub(engine: Engine) -> None:
+def _scrub(engine: Engine) -> bool:
     """What was deleted before `secure_delete` was on may still stand between the rows: the file is written anew. And
     the log holds pages as they were.
     """
@@ -195,10 +197,11 @@ def _scrub(engine: Engine) -> None:
             is_busy, *_ = connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
         except sqlite3.Error as error:
             log.warning("database.not_scrubbed", error=str(error), remedy="free some space on the disk, and restart")
-            return
+            return False
     if is_busy:
         log.warning("database.log_not_emptied", remedy="restart Familiar, which empties it")
     _renew(engine)
+    return not is_busy
 
 
 def _renew(engine: Engine) -> None:

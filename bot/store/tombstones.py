@@ -18,8 +18,10 @@ from bot.store.ledger import recall, recall_all, remember
 from bot.store.ledger_tables import move_spent
 from bot.store.tables import MessageKind, messages, remembered
 
-PEPPER, STONE, COUNT = "erasure-key", "erased ", "erasures"
-"""Names of what is remembered: what hashes are made with, each of them behind `STONE`, and how many there were."""
+PEPPER, STONE, COUNT, SCRUBBED = "erasure-key", "erased ", "erasures", "scrubbed"
+"""Names of what is remembered: what hashes are made with, each of them behind `STONE`, how many there were, and after
+how many the files were last left without what was deleted.
+"""
 WANTED = "to erase "
 """Before the key of somebody whom another process wants erased by the bot that runs; gone with them."""
 
@@ -76,6 +78,16 @@ def welcome_back(tx: Tx, key: str, place_key: str) -> None:
 def erasures(tx: Tx) -> int:
     """How many there were, by whichever process."""
     return int(tx.execute(_RECALL, {"name": COUNT}).scalar() or 0)
+
+
+def is_scrubbed(tx: Tx) -> bool:
+    """Whether nothing is left in the files since the last erasure; not so where a process ended in between."""
+    return int(tx.execute(_RECALL, {"name": SCRUBBED}).scalar() or 0) == erasures(tx)
+
+
+def note_scrubbed(tx: Tx, count: int) -> None:
+    """The files are without what so many erasures have deleted."""
+    remember(tx, SCRUBBED, str(count))
 
 
 def _hash(key: str, pepper: str) -> str:

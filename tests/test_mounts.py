@@ -108,6 +108,12 @@ def test_a_database_file_that_cannot_be_written_is_told() -> None:
             trial.try_writing(f"sqlite:///{database}")
 
 
+def test_a_damaged_database_is_told_to_be_that(tmp_path: Path) -> None:
+    (tmp_path / "familiar.db").write_bytes(b"no database " * 1000)
+    with pytest.raises(DatabaseUnusable, match=r"familiar\.db is damaged: .*Restore a backup"):
+        trial.try_writing(f"sqlite:///{tmp_path / 'familiar.db'}")
+
+
 def test_a_file_where_the_folder_should_be_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(DatabaseUnusable, match="Not a directory"):

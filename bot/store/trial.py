@@ -38,10 +38,7 @@ def try_writing(url: str) -> str:
         if database.exists():
             _begin_change(database)
     except sqlite3.Error as error:
-        raise DatabaseUnusable(
-            f"{database.absolute()} cannot be written to: {_told(error)}. Check its owner and mode (chmod u+w), also "
-            "those of the files beside it that begin with its name"
-        ) from error
+        raise DatabaseUnusable(f"{database.absolute()} {_what_to_do(error)}") from error
     return mode
 
 
@@ -67,6 +64,13 @@ def _begin_change(database: Path) -> None:
             real.execute("CREATE TABLE trial (content)")
         finally:
             real.execute("ROLLBACK")
+
+
+def _what_to_do(error: sqlite3.Error) -> str:
+    if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return f"is damaged: {_told(error)}. Restore a backup, or move it away to begin anew"
+    also = "also those of the files beside it that begin with its name"
+    return f"cannot be written to: {_told(error)}. Check its owner and mode (chmod u+w), {also}"
 
 
 def _told(error: Exception) -> str:

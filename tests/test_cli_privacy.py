@@ -65,6 +65,9 @@ def test_what_was_typed_in_the_terminal_goes_with_the_person(
     lines = tmp_path / "data" / "chat.history"
     lines.parent.mkdir()
     lines.write_text(WORD)
+    would = privacy("erase", "terminal", "somebody", "--dry-run").output
+    assert would.startswith("- what was typed in the terminal, whoever did: ")
+    assert lines.exists()
     privacy("erase", "terminal", "somebody", "--yes")
     assert not lines.exists()
 

@@ -6,14 +6,17 @@ import json
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from bot.app.platforms import TYPED_LINES
+from bot.cli.inert import inert
 from bot.cli.keys import demand_key
 from bot.env import load_settings
 from bot.locale import Catalogue
+from bot.settings import TERMINAL
 from bot.store import schema
 from bot.store.database import read_once, scrub_once, write_once
 from bot.store.erasing import Kind, count_traces, erase_person, read_traces
@@ -52,10 +55,11 @@ def erase(
     key, settings, now = demand_key(f"{platform}:{user_id}"), load_settings(), datetime.now(UTC)
     url = settings.sqlite_url
     counts = write_once(url, count_traces, key, now) if _is_there(url) else {}
-    typed = settings.data_dir / TYPED_LINES if platform == "terminal" else None
-    for line in _told(counts):
+    lines = settings.data_dir / TYPED_LINES
+    typed = lines if platform == TERMINAL and lines.exists() else None
+    for line in _told(counts, typed):
         print(line)
-    if dry_run or not (counts or (typed and typed.exists())):
+    if dry_run or not (counts or typed):
         return
     if not yes:
         typer.confirm("Erase this, for good?", abort=True)
@@ -85,9 +89,10 @@ def _is_erased_by_bot(url: str, key: str) -> bool:
     return False
 
 
-def _told(counts: Mapping[Kind, int]) -> list[str]:
+def _told(counts: Mapping[Kind, int], typed: Path | None) -> list[str]:
     text = Catalogue().text
     kept = [text(f"privacy-kind-{kind.value}", LANGUAGE, count=counts[kind]) for kind in Kind if kind in counts]
+    kept += [f"what was typed in the terminal, whoever did: {inert(str(typed))}"] if typed else []
     return [f"- {line}" for line in kept] or ["Nothing is kept of them."]
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Boolean, Column, Date, Integer, LargeBinary, Table, insert, select
+from sqlalchemy import Boolean, Column, Date, Integer, LargeBinary, Table, insert, select, update
 from sqlmodel import SQLModel
 
 from bot.store import schema
 from bot.store.database import Database, Tx
 from bot.store.erasing import REGISTER, Kind, count_traces, erase_person, read_traces
+from bot.store.moods import read_mood
 from bot.store.tables import UtcDateTime
 from bot.testing import NOW
 
@@ -276,3 +278,15 @@ async def test_thousands_of_messages_are_erased_in_one_transaction(db: Database)
     await db.run(many)
     assert (await db.run(erase_person, ALICE, NOW)).counts[Kind.MESSAGES] == 2_002
     assert await db.read(lambda tx: [*standing(tx)]) == []
+
+
+async def test_a_mood_goes_where_it_was_set_for_them_or_names_them_and_nowhere_else(db: Database) -> None:
+    def feel(tx: Tx) -> None:
+        fill(tx)
+        steps = [[2, {"mood": "glad"}], [7, {"mood": f"cross with {WORD.title()}", "trust": 1}], [7, {"trust": 2}]]
+        mood = SQLModel.metadata.tables["persona_mood"]
+        tx.execute(update(mood).where(mood.c.conversation_id == 2).values(state=json.dumps(steps)))
+
+    await db.run(feel)
+    await db.run(erase_person, ALICE, NOW)
+    assert await db.read(lambda tx: read_mood(tx, 2, "none")) == {"trust": 2}

@@ -28,9 +28,10 @@ from bot.store.tables import messages, sent_parts
 from bot.store.tombstones import wanted_erasures
 from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel
 from tests.conftest import MakeApp
+from tests.remembering import noting, talk
 from tests.talking import ALICE, BOB, GROUP, Chat, open_chat
 from tests.test_cli_privacy import privacy
-from tests.test_forget_me import WORD, answering, files_with_word, forget
+from tests.test_forget_me import QUIET, WORD, answering, files_with_word, forget
 
 
 async def _story(chat: Chat) -> int:
@@ -144,4 +145,18 @@ async def test_what_a_crash_has_left_in_the_file_goes_at_the_next_start(
     write_once(database_url, erase_person, ALICE.key, NOW)
     assert files_with_word(tmp_path)
     await open_chat(make_app, persona="none")
+    assert files_with_word(tmp_path) == []
+
+
+async def test_nothing_that_takes_back_brings_anything_back(make_app: MakeApp, tmp_path: Path) -> None:
+    model = ScriptedModel(answering, summaries=noting(f"Alice has a {WORD}", line="my dog"))
+    chat = await open_chat(make_app, model=model, adapter=FakeAdapter(managers=["bob"]), **QUIET)
+    await chat.say(f"my dog is called {WORD}", channel=GROUP)
+    await talk(chat, 8, author=BOB, channel=GROUP)
+    await chat.say("/compact", author=BOB, channel=GROUP)
+    await forget(chat, channel=GROUP)
+    model.requests.clear()
+    for said in ("/memory undo", "yes", "/retry", "/undo", "/continue", "what do you know of Alice?"):
+        assert WORD not in str(await chat.say(said, author=BOB, channel=GROUP))
+    assert WORD not in str(model.requests)
     assert files_with_word(tmp_path) == []

@@ -42,7 +42,7 @@ from bot.store.tables import (
     sessions,
 )
 from bot.store.tombstones import set_tombstone
-from bot.store.traces import Traces, among, find_late, find_traces
+from bot.store.traces import Traces, among, find_late, find_traces, is_naming
 
 ERASED = "erased"
 """In place of the key of somebody who is forgotten, where a key must stand."""
@@ -130,7 +130,7 @@ def erase_person(tx: Tx, key: str, now: datetime) -> Erased:
         count = _carry_out(tx, entry, traces)
         if entry.kind is not None:
             counts[entry.kind] += count
-    forget_moods(tx, traces.group_conversations, frozenset(traces.said))
+    _forget_moods(tx, traces)
     forget_owner(tx, traces.group_conversations, key)
     _forget_hand(tx, key)
     for session_id in traces.groups:
@@ -144,6 +144,7 @@ def erase_late(tx: Tx, before: Traces) -> bool:
     for entry in REGISTER:
         if entry.of in ("messages", "answers", "rounds"):
             _carry_out(tx, entry, late)
+    _forget_moods(tx, before)
     return bool(late.answers or late.rounds)
 
 
@@ -159,6 +160,14 @@ def _revive_edited(tx: Tx, traces: Traces) -> None:
     edited = select(theirs.c.replaces).where(among(theirs.c.id, traces.items), theirs.c.made_by == traces.key)
     back = {"retired_by": None, "retired_at": None, "valid_to": None}
     tx.execute(update(memory_items).where(item.id.in_(edited), item.retired_by == traces.key).values(back))
+
+
+def _forget_moods(tx: Tx, traces: Traces) -> None:
+    """What answers to them have set, or others with their name in it."""
+    said = frozenset(traces.said)
+    forget_moods(
+        tx, traces.group_conversations, lambda position, values: position in said or is_naming(traces.names, values)
+    )
 
 
 def _forget_hand(tx: Tx, key: str) -> None:

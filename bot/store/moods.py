@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import ChainMap
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any, ClassVar
 
@@ -66,14 +66,16 @@ def take_back_mood(tx: Tx, conversation_id: int, persona_id: str, position: int)
     tx.execute(changed, {"story": conversation_id, "persona": persona_id})
 
 
-def forget_moods(tx: Tx, conversation_ids: Collection[int], positions: Collection[int]) -> None:
-    """Let what was set by the answers at some positions never have been. The oldest step may be made of several."""
+def forget_moods(tx: Tx, conversation_ids: Collection[int], goes: Callable[[int, str], bool]) -> None:
+    """Let some changes never have been: `goes` judges the position of each, and its values as JSON. The oldest step may
+    be made of several.
+    """
     for conversation_id in conversation_ids:
         kept = tx.execute(select(moods).where(moods.c.conversation_id == conversation_id)).all()
         for row in kept:
             steps = json.loads(row.state)
             oldest = len(steps) >= STEPS_KEPT
-            left = [step for step in steps[oldest:] if step[0] not in positions]
+            left = [(position, values) for position, values in steps[oldest:] if not goes(position, json.dumps(values))]
             changed = update(moods).where(_WHOSE).values(state=json.dumps(left, ensure_ascii=False))
             tx.execute(changed, {"story": row.conversation_id, "persona": row.persona_id})
 

@@ -150,6 +150,11 @@ def find_late(tx: Tx, before: Traces) -> Traces:
     return Traces(key=before.key, answers=answers, rounds=_rounds(tx, before.group_conversations, before.names))
 
 
+def is_naming(names: Collection[str], written: str) -> bool:
+    """Whether a text, or one in JSON, has one of the names."""
+    return _name_pattern(names).search(_texts(written)) is not None
+
+
 def _ids(tx: Tx, found: Select[Any]) -> Ids:
     return tuple(tx.execute(found).scalars())
 
@@ -196,8 +201,7 @@ def _naming(tx: Tx, groups: Ids, but: Ids, names: Collection[str]) -> tuple[froz
 
 def _rounds(tx: Tx, conversation_ids: Ids, names: Collection[str]) -> Ids:
     under_way = select(running_rounds).where(among(running_rounds.c.conversation_id, conversation_ids))
-    pattern = _name_pattern(names)
-    return tuple(row.id for row in tx.execute(under_way) if pattern.search(_texts(row.exchange)))
+    return tuple(row.id for row in tx.execute(under_way) if is_naming(names, row.exchange))
 
 
 def _texts(written: str) -> str:

@@ -49,7 +49,7 @@ class Approvals:
         if turn.asker.is_bot or turn.raises is not None:
             return False
         question = Question(
-            token=secrets.token_urlsafe(9),
+            token=secrets.token_hex(8),  # letters and figures alone: a command reads "-x" as an option
             session_id=turn.session.id,
             asker_key=turn.asker.key,
             tool=tool.spec.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -85,6 +86,13 @@ async def test_X04_whoever_asked_or_an_administrator_lets_a_tool_run_with_the_as
     await chat.settled()
     assert burning.burnt == ["Alice `letters`"]
     assert result(chat) == "burnt"
+
+
+async def test_X04_no_token_reads_as_an_option(make_app: MakeApp) -> None:
+    chat = await asked(make_app, Burning())
+    assert re.fullmatch(r"tools refuse [0-9a-f]{16}", button(chat, 1))
+    await press(chat, button(chat, 1), ALICE)
+    await chat.settled()
 
 
 async def test_X04_somebody_else_may_not_press_and_the_question_stays_open(make_app: MakeApp) -> None:

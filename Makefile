@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTHON ?= $(shell for v in python3 python3.14 python3.13 python3.12 python3.11; do \
 	if $$v -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then echo $$v; break; fi; done)
-TEST_WORKERS ?= 3
+TEST_WORKERS ?= 4
 
 .PHONY: run test lint fmt lock bench bench-memory prices clean
 

@@ -109,7 +109,7 @@ def test_four_times_the_text_is_four_times_the_work(unit: str) -> None:
             lambda: (split_entities(to_entities(markdown), 400), to_discord(markdown + "~~~"), split(markdown, 200))
         )
 
-    assert work(6_000) < 5 * work(1_500)
+    assert work(3_000) < 5 * work(750)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ run: $(VENV)/.run-stamp
 
 test: $(VENV)/.dev-stamp
 	$(BIN)/familiar model install small --quiet
+	@$(BIN)/pytest --collect-only -qq > /dev/null || true  # compiles all once, which each worker would do for itself
 	$(BIN)/pytest -n $(TEST_WORKERS) --dist loadgroup
 
 lint: $(VENV)/.dev-stamp

@@ -30,7 +30,7 @@ from tests.scenarios.month import (
 from tests.scenarios.month_player import ANSWER, Clock, Player
 from tests.scenarios.month_stages import discord_stage, fake_stage, telegram_stage
 
-SEEDS = range(4)
+SEEDS = range(3)
 WIRE_SEED = 1
 SWITCHES = ("separate", "shared", "carry")
 OpenStage = Callable[..., AbstractAsyncContextManager[Any]]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,6 +17,7 @@ from bot.llm.model import (
     ModelMessage,
     ModelRequest,
     Role,
+    whole_answer,
 )
 from bot.store import ledger
 from bot.store.database import Database
@@ -65,10 +65,7 @@ class Vision:
         )
         outcome, calls = INTERRUPTED, list[Attempt | Completion]()
         try:
-            async with aclosing(self.model.stream(request)) as events:
-                async for event in events:
-                    if isinstance(event, Attempt | Completion):
-                        calls.append(event)
+            said = (await whole_answer(self.model, request, calls)).strip()
         except ModelError as error:
             outcome = error.kind
             raise
@@ -77,5 +74,4 @@ class Vision:
             if not any(isinstance(call, Completion) for call in calls):
                 records.append(side_record(turn, "vision", self.name, outcome))
             self.db.post(ledger.record_calls, records, self.now())
-        said = next((call.text for call in calls if isinstance(call, Completion)), "").strip()
         return said if len(said) <= MOST_CHARS else said[:MOST_CHARS] + "…"

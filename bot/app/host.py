@@ -6,7 +6,6 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -23,6 +22,7 @@ from bot.llm.model import (
     ModelError,
     ModelMessage,
     ModelRequest,
+    whole_answer,
 )
 from bot.memory.keeper import Keeper, subject_of
 from bot.memory.snapshot import EVERYTHING
@@ -95,10 +95,7 @@ class AppHost:
         request = ModelRequest(model=name, messages=tuple(messages), max_output_tokens=max_tokens, bill=bill)
         outcome, calls = INTERRUPTED, list[Attempt | Completion]()
         try:
-            async with aclosing(services.model.stream(request)) as events:
-                async for event in events:
-                    if isinstance(event, Attempt | Completion):
-                        calls.append(event)
+            return await whole_answer(services.model, request, calls)
         except ModelError as error:
             outcome = error.kind
             raise
@@ -107,7 +104,6 @@ class AppHost:
             records = [_record(session, name, call) for call in calls]
             records += [] if is_answered else [_failed(session, name, outcome)]
             self._db.post(ledger.record_calls, records, self._now())
-        return next((call.text for call in calls if isinstance(call, Completion)), "")
 
     async def moderate(
         self, session: SessionRow, texts: Sequence[str], *, model: str, seconds: float = 5.0

@@ -6,6 +6,7 @@ Knows no vendor and no SDK. `bot.llm.client` fills `Model` for every OpenAI-comp
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -191,6 +192,19 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Release connections."""
+
+
+async def whole_answer(model: Model, request: ModelRequest, calls: list[Attempt | Completion]) -> str:
+    """What a model says, all at once. Each call is added to `calls` as it ends, so that it is known also on a failure.
+
+    Raises:
+        ModelError: as `Model.stream`.
+    """
+    async with aclosing(model.stream(request)) as events:
+        async for event in events:
+            if isinstance(event, Attempt | Completion):
+                calls.append(event)
+    return next((call.text for call in calls if isinstance(call, Completion)), "")
 
 
 class ModelError(FamiliarError):

@@ -153,8 +153,7 @@ class DiscordStage:
         self._delivered = delivered
         self._starts += 1
         await self.discord.connected(sessions=self._starts, within=30)
-        is_menu = lambda request: request.is_for("PUT", "/applications/*/commands")  # noqa: E731
-        await self.discord.requests.first(is_menu, within=30)
+        await self.discord.requests.first(lambda request: request.is_for("PUT", "/applications/*/commands"), within=30)
 
     def key(self, who: str) -> str:
         return f"discord:{self.people[who].id}"

@@ -9,8 +9,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from bot import __version__
+from bot.cli import command_line
 from bot.cli.inert import inert, plain
 
 ROOT = Path(__file__).parents[1]
@@ -43,6 +45,17 @@ def test_the_help_says_where_settings_and_data_are_looked_for(tmp_path: Path) ->
     help_text = " ".join(familiar(tmp_path, "familiar --help").stdout.split())
     assert ".env in the folder where the command is called" in help_text
     assert "DATA_DIR" in help_text
+
+
+def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
+    program = (
+        "import sys; from bot.cli import command_line; command_line(['model']); sys.exit('sqlmodel' in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}, check=True)
+
+
+def test_a_misspelled_command_is_told_which_was_meant() -> None:
+    assert "Did you mean 'persona'?" in CliRunner().invoke(command_line(["persna"]), ["persna"]).output
 
 
 @pytest.mark.parametrize(

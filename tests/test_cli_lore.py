@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from adapters.console.files import attached
 from bot.chat import SLASHES
-from bot.cli import app
+from bot.cli import command_line
 from bot.cli.lore import import_lore
 from bot.errors import UserError
 from tests.conftest import MakeApp
@@ -32,7 +32,7 @@ async def test_a_book_is_imported_beside_a_running_bot_and_exported_again(
 ) -> None:
     monkeypatch.chdir(book.parent)
     chat = await open_chat(make_app, database_url=database_url)
-    runner = CliRunner(env={"DATABASE_URL": database_url})
+    runner, app = CliRunner(env={"DATABASE_URL": database_url}), command_line(["lore"])
     told = runner.invoke(app, ["lore", "import", "hill.json", "--place", DM.place_key]).output
     assert "Odd: “/(/” can be no key" in told
     assert f"2 entries of hill.json are in the book of {DM.place_key}; they count from now on." in told

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from bot.cli import app
+from bot.cli import command_line
 from bot.testing import ScriptedModel
 from tests.conftest import MakeApp
 from tests.talking import BOB, GROUP, open_chat
@@ -21,7 +21,7 @@ def _here(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def privacy(*words: str, typed: str = "") -> Result:
-    return CliRunner().invoke(app, ["privacy", *words], input=typed)
+    return CliRunner().invoke(command_line(["privacy"]), ["privacy", *words], input=typed)
 
 
 @pytest.mark.usefixtures("_here")

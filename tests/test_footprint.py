@@ -14,7 +14,7 @@ from tests.emulators.openai import OpenAIEmulator, Say
 RUNNING = """
 import asyncio, sys
 sys.argv = ["familiar", "run"]
-import bot.cli
+import bot.cli.run
 from bot.app import build_app
 from bot.settings import Settings
 from bot.llm.connection import Connection

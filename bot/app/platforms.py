@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from adapters.console import ConsoleAdapter
 
 
-TYPED_LINES = "chat.history"
-"""In the data folder: what was typed in the terminal."""
-
-
 class Platforms(dict[str, Adapter]):
     """The running adapters by platform, each with hooks in front of it, and what the core asks of whichever serves a
     channel.
@@ -66,11 +62,10 @@ def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu, why: C
     """
     from adapters.console import ConsoleAdapter
 
-    folder = settings.data_dir
     return ConsoleAdapter(
         menu,
-        history=folder / TYPED_LINES,
-        exports=folder / "exports",
+        history=settings.typed_lines,
+        exports=settings.data_dir / "exports",
         spawn=tasks.spawn,
         why=why,
         locale=locale_of_terminal(os.environ),

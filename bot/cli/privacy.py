@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from bot.app.platforms import TYPED_LINES
 from bot.cli.inert import inert
 from bot.cli.keys import demand_key
 from bot.env import load_settings
@@ -55,7 +54,7 @@ def erase(
     key, settings, now = demand_key(f"{platform}:{user_id}"), load_settings(), datetime.now(UTC)
     url = settings.sqlite_url
     counts = write_once(url, count_traces, key, now) if _is_there(url) else {}
-    lines = settings.data_dir / TYPED_LINES
+    lines = settings.typed_lines
     typed = lines if platform == TERMINAL and lines.exists() else None
     for line in _told(counts, typed):
         print(line)

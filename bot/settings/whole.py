@@ -82,3 +82,8 @@ class Settings(PlaceSettings, BaseSettings):
     def sqlite_url(self) -> str:
         """The database address with its default filled in."""
         return self.database_url or f"sqlite:///{self.data_dir / 'familiar.db'}"
+
+    @property
+    def typed_lines(self) -> Path:
+        """What was typed in the terminal."""
+        return self.data_dir / "chat.history"

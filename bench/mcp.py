@@ -75,7 +75,7 @@ async def _started(url: str, given: dict[str, Any]) -> App:
     schema.upgrade(url)
     server = {"base_url": "http://127.0.0.1:9/v1", "context_window": WINDOW}
     served: dict[str, Any] = {"model": "test/scripted", "providers": {"test": server}, "persona": "none"}
-    settings = Settings(_env_file=None, database_url=url, burst_ms=0, history_limit=20, **{**served, **given})
+    settings = Settings(database_url=url, burst_ms=0, history_limit=20, **{**served, **given})
     adapter = FakeAdapter()
     app = build_app(settings, model=ScriptedModel(), adapters={adapter.platform: adapter}, counter=TokenCounter())
     await app.start()

@@ -190,7 +190,6 @@ def _make_app(folder: Path, talk: Talk, model: BenchModel, clock: Clock, cached_
     card.parent.mkdir(parents=True)
     card.write_text(json.dumps({"name": "Mira", "description": talk.persona}), encoding="utf-8")
     settings = Settings(
-        _env_file=None,
         database_url=f"sqlite:///{folder / 'familiar.db'}",
         providers={
             "bench": {"base_url": "http://127.0.0.1:9/v1", "context_window": WINDOW, "cached_price": cached_price}

@@ -74,7 +74,7 @@ async def _started(url: str) -> App:
     schema.upgrade(url)
     providers = {"test": {"base_url": "http://127.0.0.1:9/v1"}}
     given: dict[str, Any] = {"model": "test/scripted", "providers": providers, "persona": "none", "history_limit": 20}
-    settings = Settings(_env_file=None, database_url=url, burst_ms=0, **given)
+    settings = Settings(database_url=url, burst_ms=0, **given)
     spec = ToolSpec(name="nothing", description="Does nothing.", parameters={"type": "object", "properties": {}})
     adapter = FakeAdapter()
     app = build_app(

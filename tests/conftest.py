@@ -198,7 +198,7 @@ async def make_app(database_url: str, counter: TokenCounter, shipped: PersonaLib
             "burst_ms": 0,
             "providers": {"test": {"base_url": "http://127.0.0.1:9/v1"}},
         }
-        settings = Settings(_env_file=None, **{**values, "model": model_name, **given})
+        settings = Settings(**{**values, "model": model_name, **given})
         adapter = adapter or FakeAdapter()
         app = build_app(
             settings,

@@ -55,9 +55,7 @@ class Fold:
     def __post_init__(self) -> None:
         self.model = ScriptedModel(summaries=self.summaries)
         test = {"base_url": "http://127.0.0.1:9/v1"}
-        self.settings = Settings(
-            _env_file=None, providers={"test": test}, model="test/scripted", **{**SMALL, **self.given}
-        )
+        self.settings = Settings(providers={"test": test}, model="test/scripted", **{**SMALL, **self.given})
 
     @property
     def compactor(self) -> Compactor:

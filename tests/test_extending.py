@@ -129,7 +129,7 @@ async def test_an_adapter_talks_to_whoever_connects(
     monkeypatch.setenv("LINES_PORT", "0")
     given: dict[str, Any] = {"providers": {"test": {"base_url": "http://127.0.0.1:9/v1"}}, "model": "test/scripted"}
     names = [extend("lines", EXAMPLES["lines"])]
-    settings = Settings(_env_file=None, database_url=database_url, extensions=names, **given)
+    settings = Settings(database_url=database_url, extensions=names, **given)
     app = build_app(settings, model=ScriptedModel(["Aye."]), counter=counter)
     stop = asyncio.Event()
     running = asyncio.ensure_future(app.run(stop))

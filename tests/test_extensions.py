@@ -326,12 +326,12 @@ async def test_the_doctor_names_what_each_brings_and_how_it_failed(
     await chat.app.close()
     assert kept.keys() == {"clumsy"}
     given: dict[str, Any] = {"database_url": database_url, "extensions": names}
-    found = await asyncio.to_thread(lambda: [*extension_findings(Settings(_env_file=None, **given))])
+    found = await asyncio.to_thread(lambda: [*extension_findings(Settings(**given))])
     assert found[0].message.startswith("tools broken; sections broken; hooks on_inbound, before_turn, before_model")
     assert "has failed since the last start (" in found[1].message
     assert "told" not in found[1].message
     given["extensions"] = ["missing_one"]
-    found = await asyncio.to_thread(lambda: [*extension_findings(Settings(_env_file=None, **given))])
+    found = await asyncio.to_thread(lambda: [*extension_findings(Settings(**given))])
     assert [finding.severity for finding in found] == ["fault"]
 
 
@@ -346,5 +346,5 @@ async def test_a_start_forgets_what_failed_before(make_app: MakeApp, extend: Ext
 
 def test_a_platform_of_an_extension_is_enough_to_run(extend: Extend) -> None:
     name = extend("own_platform", "ADAPTERS = {'own': print}")
-    assert brings_platform(Settings(_env_file=None, extensions=[name]))
-    assert not brings_platform(Settings(_env_file=None))
+    assert brings_platform(Settings(extensions=[name]))
+    assert not brings_platform(Settings())

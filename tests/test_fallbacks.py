@@ -135,7 +135,7 @@ async def test_a_round_of_tools_is_known_by_the_model_that_called(make_app: Make
     ],
 )
 def test_the_doctor_asks_every_model_that_may_have_to_answer(given: dict[str, Any], others: tuple[str, ...]) -> None:
-    settings = Settings(_env_file=None, providers=SERVERS, model="test/a", **given)
+    settings = Settings(providers=SERVERS, model="test/a", **given)
 
     async def list_models(_provider: str) -> tuple[str, ...]:
         return ()

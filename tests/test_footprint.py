@@ -22,7 +22,7 @@ from bot.llm.connection import Connection
 async def main():
     model, database = {model!r}, {database!r}
     settings = Settings(
-        _env_file=None, database_url=database, model="test/it", providers={{"test": {{"base_url": model}}}},
+        database_url=database, model="test/it", providers={{"test": {{"base_url": model}}}},
         telegram={{"token": "1:a", "base_url": model}},
     )
     app = build_app(settings)

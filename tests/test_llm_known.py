@@ -54,7 +54,7 @@ def test_a_server_is_known_by_its_address_and_at_home_by_its_name(name: str, bas
 def test_the_operator_can_say_what_a_server_is() -> None:
     assert set(get_args(ServerKind)) == set(Kind)
     lab = {"base_url": "http://10.0.0.2:8000/v1", "kind": "vllm"}
-    settings = Settings(_env_file=None, providers={"lab": lab, "ollama": {}})
+    settings = Settings(providers={"lab": lab, "ollama": {}})
     kinds = {name: provider.kind for name, provider in configured_providers(settings, None).items()}
     assert kinds == {"lab": Kind.VLLM, "ollama": Kind.OLLAMA}
 
@@ -147,7 +147,7 @@ async def azure(script: Script = HELLO) -> AsyncIterator[tuple[OpenAIModel, Open
     """A client as configured for Azure by date, and the server that stands for it."""
     async with OpenAIEmulator(script) as server:
         given = {"base_url": server.base_url.removesuffix("/v1"), "api_key": SECRET, "api_version": "2024-10-21"}
-        settings = Settings(_env_file=None, providers={"test": given})
+        settings = Settings(providers={"test": given})
         model = OpenAIModel(configured_providers(settings, None), Quirks(), Catalogue())
         yield model, server
         await model.close()

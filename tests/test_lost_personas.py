@@ -30,13 +30,13 @@ from tests.talking import DM, GROUP, open_chat
 )
 def test_no_app_is_built_for_a_persona_that_is_not_there(given: dict[str, Any], problem: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        build_app(Settings(_env_file=None, **given), adapters={})
+        build_app(Settings(**given), adapters={})
     assert problem in refused.value.problems[0]
 
 
 @pytest.mark.parametrize("persona", ["", "none", "None", "bryony", " Bryony "])
 def test_a_persona_that_is_there_is_no_fault_however_it_is_written(persona: str) -> None:
-    assert persona_problems(Settings(_env_file=None, persona=persona), PersonaLibrary()) == []
+    assert persona_problems(Settings(persona=persona), PersonaLibrary()) == []
 
 
 async def test_a_place_whose_persona_is_gone_hears_it_once_and_the_default_one_answers(make_app: MakeApp) -> None:

@@ -75,7 +75,7 @@ async def test_nobody_switches_it_on_where_nothing_says_what_to_refuse(make_app:
     ],
 )
 def test_what_cannot_work_is_told_before_the_start(given: dict[str, Any], names: str) -> None:
-    settings = Settings(_env_file=None, providers={"lab": {"base_url": "http://127.0.0.1:9/v1"}}, **given)
+    settings = Settings(providers={"lab": {"base_url": "http://127.0.0.1:9/v1"}}, **given)
     (problem,) = moderation_problems(settings)
     assert problem.startswith(f"{names} ")
 

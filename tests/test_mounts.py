@@ -129,7 +129,7 @@ def test_S02_the_doctor_says_that_the_write_ahead_log_is_refused(
 
     connect = sqlite3.connect
     monkeypatch.setattr(sqlite3, "connect", lambda *args, **given: connect(*args, factory=RefusesWal, **given))
-    findings = [*storage_findings(Settings(_env_file=None, data_dir=tmp_path))]
+    findings = [*storage_findings(Settings(data_dir=tmp_path))]
     (refused,) = [finding for finding in findings if "write-ahead log" in finding.message]
     assert refused.severity is Severity.WARNING
     assert "local disk" in refused.remedy
@@ -139,7 +139,7 @@ def test_S03_the_doctor_warns_of_a_shared_file_system(tmp_path: Path, monkeypatc
     table = tmp_path / "mounts"
     table.write_text(f"far {tmp_path} virtiofs rw 0 0\n", encoding="utf-8")
     monkeypatch.setattr("bot.store.mounts.MOUNT_TABLE", table)
-    *_, told = storage_findings(Settings(_env_file=None, data_dir=tmp_path / "data"))
+    *_, told = storage_findings(Settings(data_dir=tmp_path / "data"))
     assert told.severity is Severity.WARNING
     assert "virtiofs" in told.message
     assert "named volume" in told.remedy

@@ -27,7 +27,7 @@ SMALL, LAB = "local/small", "lab/a"
 
 
 def settings_with(base_url: str, *fallbacks: str) -> Settings:
-    return Settings(_env_file=None, providers={"lab": {"base_url": base_url}}, model=LAB, fallbacks=fallbacks)
+    return Settings(providers={"lab": {"base_url": base_url}}, model=LAB, fallbacks=fallbacks)
 
 
 @asynccontextmanager

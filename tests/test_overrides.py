@@ -17,7 +17,7 @@ from bot.store.database import Database
 from bot.store.tables import Scope
 from bot.testing import NOW, make_channel
 
-DEFAULTS = Settings(_env_file=None, persona="default")
+DEFAULTS = Settings(persona="default")
 
 
 def row(scope: Source, name: str, value: Any) -> StoredOverride:

@@ -56,7 +56,7 @@ def test_a_cached_token_costs_what_its_vendor_asks(model: str, price: float | No
 
 
 def prices_of(**given: Any) -> Prices:
-    settings = Settings(_env_file=None, **given)
+    settings = Settings(**given)
     return model_prices(settings, configured_providers(settings, None))
 
 

@@ -40,7 +40,7 @@ def make_idle(database_url: str, counter: TokenCounter) -> MakeIdle:
 
     def make(*adapters: FakeAdapter, model: ScriptedModel | None = None, **given: Any) -> App:
         values = {"database_url": database_url, "model": "test/scripted", **given}
-        settings = Settings(_env_file=None, providers={"test": {"base_url": "http://127.0.0.1:9/v1"}}, **values)
+        settings = Settings(providers={"test": {"base_url": "http://127.0.0.1:9/v1"}}, **values)
         platforms = {adapter.platform: adapter for adapter in adapters}
         return build_app(settings, model=model or ScriptedModel(), adapters=platforms, counter=counter)
 

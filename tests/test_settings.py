@@ -263,7 +263,7 @@ def test_the_reply_reserve_is_an_eighth_of_the_window_at_most_1024(
 def test_the_budget_is_the_window_less_the_reserve_and_the_margin(
     window: int, given: dict[str, Any], budget: int
 ) -> None:
-    settings = Settings(_env_file=None, context_tokens=window, **given)
+    settings = Settings(context_tokens=window, **given)
     assert prompt_budget(settings, window, output_reserve(window, settings.max_output_tokens)) == budget
 
 

@@ -187,7 +187,6 @@ def _settings(folder: Path, chat: Chat) -> Settings:
     card.parent.mkdir(parents=True)
     card.write_text(json.dumps({"name": PERSONA, "description": chat.card}), encoding="utf-8")
     return Settings(
-        _env_file=None,
         database_url=f"sqlite:///{folder / 'familiar.db'}",
         persona="mira",
         burst_ms=0,

@@ -10,7 +10,13 @@ from typing import Any, Self, TypeVar
 from pydantic import ModelWrapValidatorHandler, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, DotEnvSettingsSource, EnvSettingsSource, PydanticBaseSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
 from bot.env.file import ENCODING
 from bot.settings import Settings
@@ -54,8 +60,10 @@ class Faulty(Exception):
         super().__init__()
 
 
-class FromEnvironment(Settings):
+class FromEnvironment(Settings, BaseSettings):
     """Settings that are read when made. Raises `Faulty`."""
+
+    model_config = SettingsConfigDict(env_nested_delimiter="__", env_ignore_empty=True)
 
     @model_validator(mode="wrap")
     @classmethod

@@ -6,8 +6,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import ConfigDict, Field
 
 from bot.settings.access import AccessSettings, BotsSettings
 from bot.settings.kinds import NameList, Seconds
@@ -20,12 +19,10 @@ from bot.settings.voice import VoiceSettings
 from bot.settings.web import WebSettings
 
 
-class Settings(PlaceSettings, BaseSettings):
+class Settings(PlaceSettings):
     """The whole configuration. Made by `load_settings`, which reports all problems at once."""
 
-    model_config = SettingsConfigDict(
-        env_nested_delimiter="__", extra="forbid", frozen=True, env_ignore_empty=True, validate_default=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     discord: DiscordSettings = DiscordSettings()
     telegram: TelegramSettings = TelegramSettings()

@@ -104,7 +104,6 @@ class Player:
     def __post_init__(self) -> None:
         self.model = ScriptedModel([ANSWER], summaries=self._summary)
         self.settings = Settings(
-            _env_file=None,
             database_url=f"sqlite:///{self.database}",
             providers={"test": {"base_url": "http://127.0.0.1:9/v1"}},
             model="test/scripted",

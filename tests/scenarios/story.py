@@ -72,7 +72,6 @@ class Story:
         self.undelivered: dict[str, deque[Inbound]] = {channel.session_key: deque() for channel in SESSIONS}
         self.lanes: dict[str, asyncio.Task[None]] = {}
         self.settings = Settings(
-            _env_file=None,
             database_url=f"sqlite:///{self.database}",
             providers={"test": {"base_url": "http://127.0.0.1:9/v1", "context_window": 10**6}},
             model="test/played",

@@ -67,19 +67,29 @@ def _source(path: Path) -> Source:
 def _trees_are_gone_afterwards() -> Iterator[None]:
     """A million nodes would make every later collection of garbage slow."""
     yield
-    sources.cache_clear()
-    _source.cache_clear()
+    for kept in (sources, _source, imports):
+        kept.cache_clear()
 
 
-def imports(source: Source, nodes: Iterable[ast.AST] | None = None) -> Iterator[tuple[int, str]]:
+@cache
+def imports(source: Source) -> tuple[tuple[int, str], ...]:
     """Line and dotted name of everything imported; `from a import b` is `a.b` where that is a module of ours."""
-    known = {other.module for other in sources(*EVERYTHING)}
-    for node in ast.walk(source.tree) if nodes is None else nodes:
+    return tuple(_imports(ast.walk(source.tree)))
+
+
+def _imports(nodes: Iterable[ast.AST]) -> Iterator[tuple[int, str]]:
+    known = _modules()
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             yield from ((node.lineno, name if name in known else str(node.module)) for name in sorted(names))
+
+
+@cache
+def _modules() -> frozenset[str]:
+    return frozenset(source.module for source in sources(*EVERYTHING))
 
 
 def is_in(module: str, packages: Iterable[str]) -> bool:
@@ -117,7 +127,7 @@ def _row_problems(source: Source) -> Iterator[str]:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     ours = {source.module: source for source in sources(*PRODUCT)}
     graph = {
-        module: {name for _, name in imports(source, source.tree.body) if name in ours and name != module}
+        module: {name for _, name in _imports(source.tree.body) if name in ours and name != module}
         for module, source in ours.items()
     }
     held(_circle(graph))

@@ -10,8 +10,7 @@ from bot.commands.command import Call, Desk
 from bot.commands.compact import problem_text
 from bot.commands.notes import Group, group_of
 from bot.memory.items import Memory
-from bot.memory.pauses import next_try
-from bot.memory.snapshot import ATTEMPTS_LOOKED_AT
+from bot.memory.pauses import ATTEMPTS_LOOKED_AT, next_try
 from bot.prompt.usage import PromptUsage
 from bot.store.compactions import CompactionRow, Outcome, newest_compactions, refusals_of
 from bot.store.database import Tx

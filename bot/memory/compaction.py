@@ -23,7 +23,7 @@ from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
 from bot.memory.items import Delta, Memory
 from bot.memory.newest import without_outdated
-from bot.memory.pauses import next_try
+from bot.memory.pauses import paused_until
 from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, summary_request
 from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
@@ -123,6 +123,9 @@ class Compactor:
         await self.consolidator.consolidate(subject, reason)
 
     def _snapshot(self, tx: Tx, subject: Subject, reason: Reason, up_to: int) -> Snapshot | None:
+        """`None` where nothing is to be folded now; a pause after failures costs no more than to find that out."""
+        if reason is not Reason.MANUAL and self._is_pausing(tx, subject.conversation_id):
+            return None
         summary = subject.settings.summary
         return take_snapshot(
             tx,
@@ -136,19 +139,18 @@ class Compactor:
         )
 
     def _is_due(self, subject: Subject, snapshot: Snapshot) -> bool:
-        """Whether there is enough to fold, and no pause after failures. A window that its card alone keeps full must
-        not cost a call for every message (M03).
+        """Whether there is enough to fold. A window that its card alone keeps full must not cost a call for every
+        message (M03).
         """
         summary, rows = subject.settings.summary, snapshot.rows
         least = min(LEAST_GAIN_TOKENS, int(subject.window * LEAST_GAIN_RATIO))
         counted = [summary.threshold - summary.keep_recent] if summary.threshold > summary.keep_recent else []
         if summary.trigger.type == "messages_to_refine" and summary.trigger.value:
             counted.append(int(summary.trigger.value))
-        is_enough = size_of(rows) >= least or any(len(rows) >= messages for messages in counted)
-        return is_enough and not self._is_pausing(snapshot)
+        return size_of(rows) >= least or any(len(rows) >= messages for messages in counted)
 
-    def _is_pausing(self, snapshot: Snapshot) -> bool:
-        again_at = next_try(snapshot.attempts)
+    def _is_pausing(self, tx: Tx, conversation_id: int) -> bool:
+        again_at = paused_until(tx, conversation_id)
         return again_at is not None and self.now() < again_at
 
     async def _tell_start(self, subject: Subject, snapshot: Snapshot, reason: Reason) -> CompactionNews:

@@ -6,11 +6,22 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import takewhile
 
-from bot.store.compactions import CompactionRow, Outcome
+from bot.store.compactions import CompactionRow, Outcome, newest_folds
+from bot.store.database import Tx
 
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_PAUSE = timedelta(hours=6)
 """Between two attempts after failures; the pauses double."""
+ATTEMPTS_LOOKED_AT = 12
+"""How many failures in a row a pause grows with."""
+
+
+def paused_until(tx: Tx, conversation_id: int) -> datetime | None:
+    """As `next_try`, of a conversation. What stands behind an attempt that did not fail is not read."""
+    newest = newest_folds(tx, conversation_id, 1)
+    if newest and newest[0].outcome is Outcome.FAILED:
+        newest = newest_folds(tx, conversation_id, ATTEMPTS_LOOKED_AT)
+    return next_try(newest)
 
 
 def next_try(attempts: Sequence[CompactionRow]) -> datetime | None:

@@ -11,7 +11,6 @@ from bot.prompt.build import Prompt
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.lines import group_history
 from bot.settings import Summary
-from bot.store.compactions import CompactionRow, Outcome, newest_folds
 from bot.store.database import Tx
 from bot.store.memories import Ground, read_ground, read_memory
 from bot.store.people import private_among
@@ -25,8 +24,6 @@ EVERYTHING = 2**62
 """Room for all that stands after the watermark."""
 MOST_KEPT_RATIO = 0.3
 """Of the window, what stays verbatim at most (DESIGN 5)."""
-ATTEMPTS_LOOKED_AT = 12
-"""How many failures in a row a pause grows with."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -45,8 +42,6 @@ class Snapshot:
     """The stale items, each with the messages that it goes back to."""
     private: frozenset[str]
     """Who wants privacy by now, of those who said any of it."""
-    attempts: tuple[CompactionRow, ...]
-    """Those to fold, the newest first; only of failures more than one."""
 
     @property
     def rows(self) -> tuple[WindowRow, ...]:
@@ -113,16 +108,7 @@ def take_snapshot(
         again=tuple(again),
         stale=stale,
         private=private_among(tx, authors((*again, *rows))),
-        attempts=_attempts(tx, conversation_id),
     )
-
-
-def _attempts(tx: Tx, conversation_id: int) -> tuple[CompactionRow, ...]:
-    """The newest ones to fold; what stands behind one that did not fail matters to nobody."""
-    newest = newest_folds(tx, conversation_id, 1)
-    if newest and newest[0].outcome is Outcome.FAILED:
-        newest = newest_folds(tx, conversation_id, ATTEMPTS_LOOKED_AT)
-    return tuple(newest)
 
 
 def authors(rows: Iterable[WindowRow]) -> set[str]:

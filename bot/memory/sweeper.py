@@ -18,12 +18,12 @@ import structlog
 from bot.memory.compaction import Result
 from bot.memory.gist import next_rewrite
 from bot.memory.keeper import Keeper
-from bot.memory.pauses import next_try
-from bot.memory.snapshot import ATTEMPTS_LOOKED_AT, EVERYTHING, MOST_KEPT_RATIO, cut_of, size_of
+from bot.memory.pauses import paused_until
+from bot.memory.snapshot import EVERYTHING, MOST_KEPT_RATIO, cut_of, size_of
 from bot.memory.summariser import Subject
 from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.overrides import Resolver, SessionSettings
-from bot.store.compactions import Reason, newest_compactions
+from bot.store.compactions import Reason
 from bot.store.database import Database, Tx
 from bot.store.gists import read_lost_gist, with_stale_gists
 from bot.store.idle import QuietSession, overridden_numbers, put_off, quiet_sessions
@@ -135,7 +135,7 @@ class Sweeper:
     ) -> tuple[Literal["fold", "mend"], datetime | None]:
         """What a conversation needs, and from when on; `None` where it needs nothing."""
         if _is_worth_a_call(tx, subject, now - self.answer_within):
-            return "fold", next_try(newest_compactions(tx, subject.conversation_id, ATTEMPTS_LOOKED_AT)) or now
+            return "fold", paused_until(tx, subject.conversation_id) or now
         is_shaken = subject.conversation_id in shaken
         lost = read_lost_gist(tx, subject.session.id, subject.conversation_id) if is_shaken else None
         return "mend", (next_rewrite(lost.attempts) or now) if lost else None

@@ -23,7 +23,7 @@ from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
 from bot.memory.items import Delta, Memory
 from bot.memory.newest import without_outdated
-from bot.memory.pauses import paused_until
+from bot.memory.pauses import is_paused
 from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, summary_request
 from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
@@ -124,7 +124,7 @@ class Compactor:
 
     def _snapshot(self, tx: Tx, subject: Subject, reason: Reason, up_to: int) -> Snapshot | None:
         """`None` where nothing is to be folded now; a pause after failures costs no more than to find that out."""
-        if reason is not Reason.MANUAL and self._is_pausing(tx, subject.conversation_id):
+        if reason is not Reason.MANUAL and is_paused(tx, subject.conversation_id, self.now()):
             return None
         summary = subject.settings.summary
         return take_snapshot(
@@ -148,10 +148,6 @@ class Compactor:
         if summary.trigger.type == "messages_to_refine" and summary.trigger.value:
             counted.append(int(summary.trigger.value))
         return size_of(rows) >= least or any(len(rows) >= messages for messages in counted)
-
-    def _is_pausing(self, tx: Tx, conversation_id: int) -> bool:
-        again_at = paused_until(tx, conversation_id)
-        return again_at is not None and self.now() < again_at
 
     async def _tell_start(self, subject: Subject, snapshot: Snapshot, reason: Reason) -> CompactionNews:
         news = CompactionNews(

@@ -24,6 +24,12 @@ def paused_until(tx: Tx, conversation_id: int) -> datetime | None:
     return next_try(newest)
 
 
+def is_paused(tx: Tx, conversation_id: int, now: datetime) -> bool:
+    """Whether it is too early to try again."""
+    again_at = paused_until(tx, conversation_id)
+    return again_at is not None and now < again_at
+
+
 def next_try(attempts: Sequence[CompactionRow]) -> datetime | None:
     """From when on what failed is tried again by itself; `None` where the newest attempt to fold did not fail."""
     folding = [attempt for attempt in attempts if attempt.messages]

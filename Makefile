@@ -11,6 +11,7 @@ run: $(VENV)/.run-stamp
 	@$(BIN)/familiar db upgrade --quiet
 	@exec $(BIN)/familiar run
 
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/.dev-stamp
 	$(BIN)/familiar model install small --quiet
 	@$(BIN)/pytest --collect-only -qq > /dev/null || true  # compiles all once, which each worker would do for itself

@@ -15,9 +15,9 @@ from bot.llm.configured import is_small
 from bot.llm.model import ModelRequest
 from bot.memory.by_line import CHARS_AT_ONCE, LINES_AT_ONCE, note_by_line
 from bot.memory.delta import BadDelta
+from bot.memory.frame import Frame
 from bot.memory.items import Category, Item, ItemKind, Memory, NewItem
 from bot.memory.request import Material
-from bot.memory.summariser import Frame
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 from bot.testing import ScriptedModel, make_row

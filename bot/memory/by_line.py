@@ -15,7 +15,8 @@ from typing import Any, Protocol, TypeVar
 
 from bot.llm.json_reply import NoJson, read_json
 from bot.llm.model import ModelMessage, ModelRequest, Role
-from bot.memory.delta import BadDelta, Ground, keep
+from bot.memory.delta import BadDelta, Ground, keep, object_schema
+from bot.memory.frame import Frame
 from bot.memory.items import Delta
 from bot.memory.line_examples import CHANGES, CHINESE, ENGLISH, Example
 from bot.memory.line_notes import (
@@ -30,9 +31,8 @@ from bot.memory.line_notes import (
     plan_key,
     retire_changed,
 )
-from bot.memory.request import Material, ground_of, inert, with_correction
+from bot.memory.request import Material, ground_of, inert
 from bot.memory.spoken import Spoken, spoken_lines
-from bot.memory.summariser import Frame
 from bot.prompt.language import is_chinese
 from bot.store.tables import MessageKind
 
@@ -139,7 +139,8 @@ def _sort(shown: str, questions: Questions, parameters: Mapping[str, object], fr
         ModelMessage(role=Role.ASSISTANT, text=_worked(example)),
         ModelMessage(role=Role.USER, text=shown),
     )
-    return _request(frame, messages, {key: _one_of(words) for key, words in questions.choices.items()}, parameters)
+    schema = object_schema({key: _one_of(words) for key, words in questions.choices.items()})
+    return frame.request(*messages, schema=schema, parameters=parameters)
 
 
 def _worked(example: Example) -> str:
@@ -156,7 +157,8 @@ def _compare(doubt: Doubt, parameters: Mapping[str, object], frame: Frame) -> Mo
         messages.append(ModelMessage(role=Role.ASSISTANT, text=json.dumps({"note": word})))
     text = f"Old: {inert(doubt.item.new.text)}\nNew: {inert(doubt.line.name)}: {doubt.line.statement}"
     messages.append(ModelMessage(role=Role.USER, text=text))
-    return _request(frame, tuple(messages), {"note": _one_of((CHANGED, SAME))}, parameters)
+    schema = object_schema({"note": _one_of((CHANGED, SAME))})
+    return frame.request(*messages, schema=schema, parameters=parameters)
 
 
 def _sum_up(
@@ -170,29 +172,8 @@ def _sum_up(
         ModelMessage(role=Role.SYSTEM, text=SUM_UP.format(language=language)),
         ModelMessage(role=Role.USER, text=said),
     )
-    gist = {"type": "string", "minLength": 1, "maxLength": LONGEST_GIST}
-    return _request(frame, messages, {"gist": gist}, parameters)
-
-
-def _request(
-    frame: Frame,
-    messages: tuple[ModelMessage, ...],
-    properties: Mapping[str, Any],
-    parameters: Mapping[str, object],
-) -> ModelRequest:
-    schema = {
-        "type": "object",
-        "properties": {**properties},
-        "required": [*properties],
-        "additionalProperties": False,
-    }
-    return ModelRequest(
-        model=frame.model,
-        messages=with_correction(messages, frame.correction),
-        max_output_tokens=frame.max_output_tokens,
-        json_schema=schema,
-        parameters={**parameters},
-    )
+    gist = object_schema({"gist": {"type": "string", "minLength": 1, "maxLength": LONGEST_GIST}})
+    return frame.request(*messages, schema=gist, parameters=parameters)
 
 
 def _one_of(words: Sequence[str]) -> dict[str, Any]:

@@ -21,6 +21,7 @@ from bot.memory.admission import may_fold
 from bot.memory.by_line import note_by_line
 from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
+from bot.memory.frame import Frame
 from bot.memory.items import Delta, Memory
 from bot.memory.newest import without_outdated
 from bot.memory.pauses import is_paused
@@ -28,7 +29,7 @@ from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, s
 from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
 from bot.memory.stand_in import ask_stand_in
-from bot.memory.summariser import Frame, IsStillSo, Outdated, Subject, Summariser, problem_of
+from bot.memory.summariser import IsStillSo, Outdated, Subject, Summariser, problem_of
 from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.settings import Settings
 from bot.store import compactions
@@ -274,11 +275,9 @@ class Compactor:
         summary = self.settings.summary
         return summary_request(
             material,
-            model=frame.model,
-            max_output_tokens=frame.max_output_tokens,
+            frame,
             instruction=summary.prompt if material.memory.is_empty else summary.update_prompt,
             parameters=summary.parameters,
-            correction=frame.correction,
         )
 
     def _read(self, subject: Subject, material: Material, text: str) -> Delta:

@@ -16,12 +16,13 @@ import structlog
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.llm.json_reply import NoJson, Number, read_json
-from bot.llm.model import ModelError, ModelMessage, ModelRequest, Role
-from bot.memory.delta import LONGEST_TEXT, BadDelta
+from bot.llm.model import ModelError, ModelRequest
+from bot.memory.delta import LONGEST_TEXT, BadDelta, object_schema
+from bot.memory.frame import Frame
 from bot.memory.gist import GistWriter
 from bot.memory.items import Add, Category, Delta, Item, ItemKind, Memory, NewItem, Retire
-from bot.memory.request import inert, with_correction
-from bot.memory.summariser import Frame, Outdated, Subject, Summariser, problem_of
+from bot.memory.request import inert
+from bot.memory.summariser import Outdated, Subject, Summariser, problem_of
 from bot.prompt.memory import write_memory
 from bot.settings import Settings
 from bot.store import compactions
@@ -153,17 +154,8 @@ class Consolidator:
         return after if outcome is Outcome.DONE and delta.adds else 0
 
     def _request(self, old: Sequence[Item], frame: Frame) -> ModelRequest:
-        messages = (
-            ModelMessage(role=Role.SYSTEM, text=INSTRUCTION.format(longest=LONGEST_TEXT)),
-            ModelMessage(role=Role.USER, text=f"{_notes(old)}\n\nThe JSON object:"),
-        )
-        return ModelRequest(
-            model=frame.model,
-            messages=with_correction(messages, frame.correction),
-            max_output_tokens=frame.max_output_tokens,
-            json_schema=schema(),
-            parameters=dict(self.settings.summary.parameters),
-        )
+        rules, parameters = INSTRUCTION.format(longest=LONGEST_TEXT), self.settings.summary.parameters
+        return frame.json_request(rules, _notes(old), schema=schema(), parameters=parameters)
 
 
 def _read(tx: Tx, conversation_id: int) -> tuple[Ground, Memory] | None:
@@ -233,13 +225,7 @@ def schema() -> dict[str, Any]:
         "items": {"type": "array", "items": {"type": "integer"}, "minItems": 2, "maxItems": 60},
         "text": {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT},
     }
-    one = {"type": "object", "properties": properties, "required": [*properties], "additionalProperties": False}
-    return {
-        "type": "object",
-        "properties": {"merged": {"type": "array", "maxItems": MOST_MERGED, "items": one}},
-        "required": ["merged"],
-        "additionalProperties": False,
-    }
+    return object_schema({"merged": {"type": "array", "maxItems": MOST_MERGED, "items": object_schema(properties)}})
 
 
 class _Merge(BaseModel):

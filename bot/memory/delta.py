@@ -124,7 +124,7 @@ def schema(ground: Ground, *, most: int = MOST_OPERATIONS) -> dict[str, Any]:
     }
     retire = _list_of({"item": {"type": "integer", **item}, "lines": lines}, most)
     gist = {"type": "string", "maxLength": LONGEST_GIST}
-    return _object({**properties, **_if(ground.items, retire=retire), "gist": gist})
+    return object_schema({**properties, **_if(ground.items, retire=retire), "gist": gist})
 
 
 def _who(ground: Ground, *or_else: str) -> dict[str, Any]:
@@ -145,10 +145,11 @@ def _one_of(words: Iterable[str]) -> dict[str, Any]:
 
 
 def _list_of(properties: Mapping[str, Any], most: int) -> dict[str, Any]:
-    return {"type": "array", "maxItems": most, "items": _object(properties)}
+    return {"type": "array", "maxItems": most, "items": object_schema(properties)}
 
 
-def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+def object_schema(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an object that has all these properties and no other, which strict structured outputs demand."""
     return {
         "type": "object",
         "properties": {**properties},

@@ -15,11 +15,12 @@ from zoneinfo import ZoneInfo
 import structlog
 
 from bot.llm.json_reply import NoJson, read_json
-from bot.llm.model import ModelError, ModelMessage, ModelRequest, Role
-from bot.memory.delta import LONGEST_GIST, BadDelta
+from bot.llm.model import ModelError, ModelRequest
+from bot.memory.delta import LONGEST_GIST, BadDelta, object_schema
+from bot.memory.frame import Frame
 from bot.memory.items import Delta
-from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, notes_of, transcript_of, with_correction
-from bot.memory.summariser import Frame, Outdated, Subject, Summariser, problem_of
+from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, notes_of, transcript_of
+from bot.memory.summariser import Outdated, Subject, Summariser, problem_of
 from bot.settings import Settings
 from bot.store import compactions
 from bot.store.compactions import Attempt, CompactionRow, Outcome, Reading, Reason
@@ -115,17 +116,8 @@ class GistWriter:
 
     def _request(self, material: Material, frame: Frame) -> ModelRequest:
         data = "\n\n".join(filter(None, (notes_of(material.memory, material.zone), transcript_of(material))))
-        messages = (
-            ModelMessage(role=Role.SYSTEM, text=INSTRUCTION.format(longest=LONGEST_GIST)),
-            ModelMessage(role=Role.USER, text=f"{data}\n\nThe JSON object:"),
-        )
-        return ModelRequest(
-            model=frame.model,
-            messages=with_correction(messages, frame.correction),
-            max_output_tokens=frame.max_output_tokens,
-            json_schema=schema(),
-            parameters=dict(self.settings.summary.parameters),
-        )
+        rules, parameters = INSTRUCTION.format(longest=LONGEST_GIST), self.settings.summary.parameters
+        return frame.json_request(rules, data, schema=schema(), parameters=parameters)
 
     def _read(self, subject: Subject, text: str) -> Delta:
         try:
@@ -148,5 +140,4 @@ def next_rewrite(attempts: Sequence[CompactionRow]) -> datetime | None:
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a reply."""
-    gist = {"type": "string", "minLength": 1, "maxLength": LONGEST_GIST}
-    return {"type": "object", "properties": {"gist": gist}, "required": ["gist"], "additionalProperties": False}
+    return object_schema({"gist": {"type": "string", "minLength": 1, "maxLength": LONGEST_GIST}})

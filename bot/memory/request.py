@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from datetime import tzinfo
 from itertools import groupby
 from string import ascii_uppercase
+from types import MappingProxyType
 
-from bot.llm.model import ModelMessage, ModelRequest, Role
+from bot.llm.model import ModelRequest
 from bot.memory.delta import MOST_OPERATIONS, Ground, Line, schema
+from bot.memory.frame import Frame
 from bot.memory.items import Item, ItemKind, Memory
 from bot.prompt.shortening import shorten
 from bot.store.tables import MessageKind
@@ -131,48 +133,27 @@ def ground_of(material: Material) -> Ground:
 
 def summary_request(
     material: Material,
+    frame: Frame,
     *,
-    model: str,
-    max_output_tokens: int,
     instruction: str | None = None,
-    parameters: Mapping[str, object] | None = None,
-    correction: tuple[str, str] | None = None,
+    parameters: Mapping[str, object] = MappingProxyType({}),
 ) -> ModelRequest:
-    """The request in its own prompt. `instruction` replaces the built-in one, never the rules; `correction` is a bad
-    reply and what was wrong with it.
-    """
+    """The request in its own prompt. `instruction` replaces the built-in one, never the rules."""
     usual = INSTRUCTION if material.memory.is_empty else UPDATE_INSTRUCTION
     data = "\n\n".join(
         filter(None, (notes_of(material.memory, material.zone), _focus(material), transcript_of(material)))
     )
-    messages = (
-        ModelMessage(role=Role.SYSTEM, text=f"{instruction or usual}\n\n{rules_of(material)}"),
-        ModelMessage(role=Role.USER, text=f"{data}\n\nThe JSON object:"),
-    )
-    return ModelRequest(
-        model=model,
-        messages=with_correction(messages, correction),
-        max_output_tokens=max_output_tokens,
-        json_schema=schema(ground_of(material), most=_most_operations(max_output_tokens)),
-        parameters=dict(parameters or {}),
+    return frame.json_request(
+        f"{instruction or usual}\n\n{rules_of(material)}",
+        data,
+        schema=schema(ground_of(material), most=_most_operations(frame.max_output_tokens)),
+        parameters=parameters,
     )
 
 
 def _most_operations(max_output_tokens: int) -> int:
     """So many of a kind that lists of all kinds, half full, end before the limit does: a cut reply is worth nothing."""
     return max(LEAST_OPERATIONS, min(MOST_OPERATIONS, max_output_tokens // OPERATION_TOKENS))
-
-
-def with_correction(messages: tuple[ModelMessage, ...], correction: tuple[str, str] | None) -> tuple[ModelMessage, ...]:
-    """A request's messages, followed by the bad reply to them and what was wrong with it."""
-    if correction is None:
-        return messages
-    reply, problem = correction
-    return (
-        *messages,
-        ModelMessage(role=Role.ASSISTANT, text=shorten(reply, LONGEST_LINE)),
-        ModelMessage(role=Role.USER, text=f"That cannot be used: {problem}. The whole JSON object once more:"),
-    )
 
 
 def rules_of(material: Material, source: str = QUOTED) -> str:

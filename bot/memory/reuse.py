@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import structlog
 
 from bot.llm.model import ModelExhausted, ModelMessage, ModelRequest, ModelUnreachable, Role, ToolSpec
 from bot.memory.delta import BadDelta
+from bot.memory.frame import Frame
 from bot.memory.request import (
     INDEXED,
     INSTRUCTION,
@@ -23,10 +24,9 @@ from bot.memory.request import (
     index_of,
     is_recalled,
     rules_of,
-    with_correction,
 )
 from bot.memory.snapshot import Seen, Snapshot, seen_by
-from bot.memory.summariser import MARGIN_TOKENS, Frame, Subject
+from bot.memory.summariser import MARGIN_TOKENS, Subject
 from bot.prompt.build import Prompt
 from bot.prompt.lines import group_history
 from bot.settings import Summary
@@ -205,14 +205,8 @@ def request_behind(
         index=index_of(material),
     )
     messages = (*last.messages, *_answers(last, snapshot), ModelMessage(role=Role.USER, text=text))
-    return ModelRequest(
-        model=frame.model,
-        messages=with_correction(messages, frame.correction),
-        max_output_tokens=frame.max_output_tokens,
-        tools=last.tools,
-        thinking=last.thinking,
-        parameters={**summary.parameters, **({"tool_choice": "none"} if last.tools else {})},
-    )
+    parameters = {**summary.parameters, **({"tool_choice": "none"} if last.tools else {})}
+    return replace(frame.request(*messages, parameters=parameters), tools=last.tools, thinking=last.thinking)
 
 
 def _answers(last: LastRequest, snapshot: Snapshot) -> Iterator[ModelMessage]:

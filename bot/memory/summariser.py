@@ -26,6 +26,7 @@ from bot.llm.model import (
     ModelRequest,
 )
 from bot.memory.delta import BadDelta
+from bot.memory.frame import Frame
 from bot.settings import PlaceSettings, Settings, memory_cap
 from bot.store import ledger
 from bot.store.database import Database
@@ -54,15 +55,6 @@ class Subject:
     settings: PlaceSettings
     model: str
     window: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Frame:
-    """What a request to the summary model must keep to; `correction` is a bad reply and what was wrong with it."""
-
-    model: str
-    max_output_tokens: int
-    correction: tuple[str, str] | None = None
 
 
 FallbacksOf = Callable[[PlaceSettings, str], Sequence[str]]

@@ -5,7 +5,7 @@ What fails changes nothing: every message stays where it was, and the reason is 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import _lru_cache_wrapper, cached_property, lru_cache, partial
@@ -25,7 +25,15 @@ from bot.memory.frame import Frame
 from bot.memory.items import Delta, Memory
 from bot.memory.newest import without_outdated
 from bot.memory.pauses import is_paused
-from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, ground_of, summary_request
+from bot.memory.request import (
+    LONGEST_LINE,
+    Material,
+    ground_of,
+    summary_request,
+    tokens_of_lines,
+    tokens_of_notes,
+    units_that_fit,
+)
 from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
 from bot.memory.stand_in import ask_stand_in
@@ -35,7 +43,6 @@ from bot.settings import Settings
 from bot.store import compactions
 from bot.store.compactions import Attempt, Outcome, Reading, Reason
 from bot.store.database import Database, Tx
-from bot.store.window import WindowRow
 
 log = structlog.get_logger(__name__)
 
@@ -179,7 +186,6 @@ class Compactor:
             messages=len(material.rows),
             model="" if material.is_silent or self.stand_in else self.summariser.model_for(subject),
             tokens_before=size_of(material.rows),
-            tokens_after=0,
             began_at=self.now(),
         )
         if material.is_silent:
@@ -253,12 +259,11 @@ class Compactor:
 
     def _material(self, subject: Subject, snapshot: Snapshot, focus: str) -> Material:
         """As many of the oldest units as the summariser's window takes, at least one."""
-        notes = sum(item.tokens + LINE_TOKENS for item in snapshot.memory.items) + self._count(snapshot.memory.gist)
-        room = self.summariser.room(subject) - notes
+        room = self.summariser.room(subject) - tokens_of_notes(snapshot.memory, self._count)
         longest = max(SHORTEST_LINE, min(LONGEST_LINE, room // 2))
-        again = _as_fits(((row,) for row in snapshot.again), room // 2, longest)
-        room -= sum(_size(row, longest) for row in again)
-        rows = _as_fits(snapshot.units, room, longest) or snapshot.units[0]
+        again = units_that_fit(((row,) for row in snapshot.again), room // 2, longest)
+        room -= tokens_of_lines(again, longest)
+        rows = units_that_fit(snapshot.units, room, longest) or snapshot.units[0]
         return Material(
             rows=rows,
             memory=snapshot.memory,
@@ -321,21 +326,6 @@ def tokens_after(delta: Delta, memory: Memory, count: Callable[[str], int]) -> i
     gone = {retire.item for retire in delta.retires} | {add.replaces for add in delta.adds if add.replaces}
     left = sum(item.tokens for item in memory.items if item.id not in gone)
     return left + sum(count(add.item.text) for add in delta.adds) + count(delta.gist or memory.gist)
-
-
-def _as_fits(units: Iterable[tuple[WindowRow, ...]], room: int, longest: int) -> tuple[WindowRow, ...]:
-    """The oldest units that have room together in a transcript."""
-    fitting: list[WindowRow] = []
-    for unit in units:
-        room -= sum(_size(row, longest) for row in unit)
-        if room < 0:
-            break
-        fitting += unit
-    return tuple(fitting)
-
-
-def _size(row: WindowRow, longest: int) -> int:
-    return min(row.tokens, longest) + LINE_TOKENS
 
 
 def _sum(one: Result, other: Result) -> Result:

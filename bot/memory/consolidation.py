@@ -111,12 +111,9 @@ class Consolidator:
         attempt = Attempt(
             ground=ground,
             reason=reason,
-            focus="",
             to_position=ground.watermark,
-            messages=0,
             model=self.summariser.model_for(subject) if old else "",
             tokens_before=tokens,
-            tokens_after=0,
             began_at=self.now(),
         )
         delta, reading = closed, Reading(session_id=subject.session.id, rows=(), memory=memory)
@@ -130,8 +127,8 @@ class Consolidator:
                 return 0
             except (BadDelta, ModelError) as error:
                 log.warning("memory.not_consolidated", session=subject.session.channel.session_key, problem=str(error))
-                failed = (attempt, Outcome.FAILED, self.now())
-                await self.db.run(partial(compactions.record_attempt, problem=problem_of(error)), *failed)
+                problem, now = problem_of(error), self.now()
+                await self.db.run(compactions.record_attempt, attempt, Outcome.FAILED, now, problem=problem)
             else:
                 delta = replace(merged, retires=closed.retires + merged.retires)
         if delta.is_empty:

@@ -19,14 +19,13 @@ from bot.llm.model import ModelError, ModelRequest
 from bot.memory.delta import LONGEST_GIST, BadDelta, object_schema
 from bot.memory.frame import Frame
 from bot.memory.items import Delta
-from bot.memory.request import LINE_TOKENS, LONGEST_LINE, Material, notes_of, transcript_of
+from bot.memory.request import LONGEST_LINE, Material, notes_of, tokens_of_notes, transcript_of, units_that_fit
 from bot.memory.summariser import Outdated, Subject, Summariser, problem_of
 from bot.settings import Settings
 from bot.store import compactions
 from bot.store.compactions import Attempt, CompactionRow, Outcome, Reading, Reason
 from bot.store.database import Database
 from bot.store.gists import LostGist, read_lost_gist
-from bot.store.window import WindowRow
 
 log = structlog.get_logger(__name__)
 
@@ -65,12 +64,9 @@ class GistWriter:
         attempt = Attempt(
             ground=lost.ground,
             reason=reason,
-            focus="",
             to_position=lost.ground.watermark,
-            messages=0,
             model=self.summariser.model_for(subject),
             tokens_before=self.count(lost.memory.gist),
-            tokens_after=0,
             began_at=self.now(),
         )
         session_key = subject.session.channel.session_key
@@ -86,8 +82,8 @@ class GistWriter:
             return
         except (BadDelta, ModelError) as error:
             log.warning("memory.gist_not_written", session=session_key, problem=str(error))
-            failed = (attempt, Outcome.FAILED, self.now())
-            await self.db.run(partial(compactions.record_attempt, problem=problem_of(error)), *failed)
+            problem, now = problem_of(error), self.now()
+            await self.db.run(compactions.record_attempt, attempt, Outcome.FAILED, now, problem=problem)
             return
         attempt = replace(attempt, tokens_after=self.count(delta.gist or ""))
         outcome = await self.db.run(compactions.commit, attempt, reading, delta, self.count, self.now())
@@ -95,21 +91,15 @@ class GistWriter:
 
     def _material(self, subject: Subject, lost: LostGist) -> Material:
         """The newest of the messages that have room in a call."""
-        notes = sum(item.tokens + LINE_TOKENS for item in lost.memory.items) + self.count(lost.memory.gist)
-        room = self.summariser.room(subject) - notes
+        room = self.summariser.room(subject) - tokens_of_notes(lost.memory, self.count)
         longest = min(LONGEST_LINE, max(1, room // 2))
-        fitting: list[WindowRow] = []
-        for row in reversed(lost.rows):
-            room -= min(row.tokens, longest) + LINE_TOKENS
-            if room < 0:
-                break
-            fitting.append(row)
+        newest_first = units_that_fit(((row,) for row in reversed(lost.rows)), room, longest)
         return Material(
             rows=(),
             memory=lost.memory,
             persona_name=subject.persona_name,
             zone=ZoneInfo(subject.settings.timezone),
-            again=tuple(reversed(fitting)),
+            again=newest_first[::-1],
             recalling=self.recalling(),
             longest_line=longest,
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import tzinfo
 from itertools import groupby
@@ -112,6 +112,27 @@ class Material:
     def is_silent(self) -> bool:
         """Whether nobody says anything in it that could be noted (M02)."""
         return all(row.kind is not MessageKind.SAID for _, row in _numbered(self))
+
+
+def tokens_of_notes(memory: Memory, count: Callable[[str], int]) -> int:
+    """What `notes_of` takes."""
+    return sum(item.tokens + LINE_TOKENS for item in memory.items) + count(memory.gist)
+
+
+def tokens_of_lines(rows: Iterable[WindowRow], longest: int) -> int:
+    """What rows take in a transcript whose lines have at most `longest` characters."""
+    return sum(min(row.tokens, longest) + LINE_TOKENS for row in rows)
+
+
+def units_that_fit(units: Iterable[tuple[WindowRow, ...]], room: int, longest: int) -> tuple[WindowRow, ...]:
+    """The rows of the first units that have room together in a transcript."""
+    fitting: list[WindowRow] = []
+    for unit in units:
+        room -= tokens_of_lines(unit, longest)
+        if room < 0:
+            break
+        fitting += unit
+    return tuple(fitting)
 
 
 def ground_of(material: Material) -> Ground:

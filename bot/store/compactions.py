@@ -65,19 +65,19 @@ class Reading:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Attempt:
-    """One compaction for the record; one that folds no `messages` makes the memory itself shorter. Tokens are those of
-    the next prompt, before and after.
+    """One compaction for the record; one that folds no `messages` changes the memory alone, and leaves the watermark
+    where it is. Tokens are those of the next prompt, before and after.
     """
 
     ground: Ground
     reason: Reason
-    focus: str
     to_position: int
-    messages: int
     model: str
     tokens_before: int
-    tokens_after: int
+    tokens_after: int = 0
     began_at: datetime
+    focus: str = ""
+    messages: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -56,12 +56,14 @@ def test_what_nothing_heeds_without_another_setting_is_told(monkeypatch: pytest.
 def test_a_voice_that_nobody_gives_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROVIDERS__LAB__BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("MODEL", "lab/it")
-    for name, value in {"SPOKEN_ANSWERS": "on", "VOICE__SPEAKER": "nova", "VOICE__MAX_SECONDS": "60"}.items():
+    given = {"SPOKEN_ANSWERS": "on", "VOICE__SPEAKER": "nova", "VOICE__MAX_SECONDS": "60"}
+    for name, value in (given | {"PROFILES__TELEGRAM__SPOKEN_ANSWERS": "on"}).items():
         monkeypatch.setenv(name, value)
     assert without_effect(load_settings(None)) == [
+        "PROFILES__TELEGRAM__SPOKEN_ANSWERS has no effect without VOICE__SPEECH_MODEL",
         "SPOKEN_ANSWERS has no effect without VOICE__SPEECH_MODEL",
-        "VOICE__SPEAKER has no effect without VOICE__SPEECH_MODEL",
         "VOICE__MAX_SECONDS has no effect without VOICE__TRANSCRIPTION_MODEL",
+        "VOICE__SPEAKER has no effect without VOICE__SPEECH_MODEL",
     ]
     for name in ("SPEECH", "TRANSCRIPTION"):
         monkeypatch.setenv(f"VOICE__{name}_MODEL", "lab/voice")

@@ -44,6 +44,9 @@ NOBODY = "none"
 ALL = "all"
 """What /session reset takes for every key at once."""
 
+RULES_SHARE = 0.25
+"""Part of the window that a place's own rules may take; ours to choose: three quarters are left for card and talk."""
+
 SHOWN_CHARS = 80
 """Characters shown of one value; a place's own rules may be pages long."""
 
@@ -197,6 +200,8 @@ def demand_sound(settings: SessionSettings, changed: Collection[str], desk: Desk
         _demand_trigger(settings.values.summary.trigger)
     if {"context_tokens", "max_output_tokens", "model"} & set(changed):
         _demand_budget(settings, desk)
+    if "system_prompt" in changed:
+        _demand_short_rules(settings, desk)
 
 
 def _demand_trigger(trigger: Trigger) -> None:
@@ -208,9 +213,9 @@ def _demand_trigger(trigger: Trigger) -> None:
 
 
 def _demand_budget(settings: SessionSettings, desk: Desk) -> None:
-    limits = desk.limits(model_in_force(desk.models, settings).name)
-    window = min(filter(None, (limits.context_window, settings.values.context_tokens)))
-    reserve = min(output_reserve(window, settings.values.max_output_tokens), limits.max_output_tokens or window)
+    model = model_in_force(desk.models, settings).name
+    window, most = _window(model, settings, desk), desk.limits(model).max_output_tokens
+    reserve = min(output_reserve(window, settings.values.max_output_tokens), most or window)
     budget = prompt_budget(desk.settings, window, reserve)
     if budget < MIN_BUDGET_TOKENS:
         usable = int(window * desk.settings.trim_threshold_ratio)
@@ -219,6 +224,20 @@ def _demand_budget(settings: SessionSettings, desk: Desk) -> None:
         if enough := least_window(desk.settings, settings.values.max_output_tokens):
             raise UserError("session-budget-to", enough=enough, **facts)
         raise UserError("session-budget", **facts)
+
+
+def _demand_short_rules(settings: SessionSettings, desk: Desk) -> None:
+    """Rules go with every request, and what they take is missing for what people say."""
+    model = model_in_force(desk.models, settings).name
+    window = _window(model, settings, desk)
+    tokens = math.ceil(desk.count(settings.values.system_prompt) * desk.gauge.tokens.factor(model))
+    most = int(window * RULES_SHARE)
+    if tokens > most:
+        raise UserError("session-rules-long", tokens=tokens, most=most, window=window, model=model)
+
+
+def _window(model: str, settings: SessionSettings, desk: Desk) -> int:
+    return min(filter(None, (desk.limits(model).context_window, settings.values.context_tokens)))
 
 
 def shown(value: object) -> str:

@@ -10,6 +10,7 @@ from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, leaves_quote
 from bot.commands import changes
 from bot.commands.changes import FOR, Changes, InForce, Reach, reach_of, source_of
 from bot.commands.command import Call, Command, Desk, inert
+from bot.commands.in_vain import in_vain_lines
 from bot.commands.keys import ALL, NAME, find_key, known_key, name_to_type, read_value, shown
 from bot.commands.members import cast_at
 from bot.commands.moderation_rights import moderation_lines
@@ -116,6 +117,7 @@ async def set_session(call: Call, desk: Desk) -> Outbound:
         if now.settings.source(name) is not own
     ]
     lines += _who_left(values, now, call, desk)
+    lines += await in_vain_lines(values, now.settings, call, desk)
     return Outbound(text=f"{desk.text(f'session-set-{own.value}', call.locale)}\n\n{_listed(lines)}")
 
 

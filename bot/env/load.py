@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel
 
 from bot.env.faults import sentences
 from bot.env.file import Unreadable, line_problems
+from bot.env.names import flatten
 from bot.env.problems import CHECKS, Check
 from bot.env.sources import Faulty, FromEnvironment, Reading
 from bot.errors import OperatorError
-from bot.settings import Settings
+from bot.settings import PlaceSettings, Settings, needed_by, place_keys
 
 
 class SettingsError(OperatorError):
@@ -55,13 +56,23 @@ def _told_sources(env_file: Path | None) -> str:
 def without_effect(settings: Settings) -> list[str]:
     """One sentence for each setting that was changed although nothing heeds it without another one."""
     hook, voice = settings.telegram.webhook, settings.voice
-    speech = [*_changed("VOICE", voice, "speaker", "form"), *(["SPOKEN_ANSWERS"] if settings.spoken_answers else ())]
     heeded = (
         ("TELEGRAM__WEBHOOK__URL", hook.url, _changed("TELEGRAM__WEBHOOK", hook, *type(hook).model_fields)),
-        ("VOICE__SPEECH_MODEL", voice.speech_model, speech),
+        ("VOICE__SPEECH_MODEL", voice.speech_model, _changed("VOICE", voice, "speaker", "form")),
         ("VOICE__TRANSCRIPTION_MODEL", voice.transcription_model, _changed("VOICE", voice, "max_seconds", "max_bytes")),
     )
-    return [f"{name} has no effect without {by}" for by, value, names in heeded if not value for name in sorted(names)]
+    waiting = [(name, by) for by, value, names in heeded if not value for name in names]
+    return [f"{name} has no effect without {by}" for name, by in sorted((*waiting, *_waiting_keys(settings)))]
+
+
+def _waiting_keys(settings: Settings) -> Iterator[tuple[str, str]]:
+    """The per-place keys that wait for a setting, by the names of the settings that give them a value."""
+    given = [("", flatten(settings.model_dump(include=set(PlaceSettings.model_fields))))]
+    given += [(f"PROFILES__{platform}__", flatten(values)) for platform, values in settings.profiles.items()]
+    for prefix, values in given:
+        for name, value in values:
+            if (by := needed_by(name, True, settings)) and place_keys()[name].parse(value):
+                yield f"{prefix}{name}".upper(), by
 
 
 def _changed(group: str, values: BaseModel, *names: str) -> list[str]:

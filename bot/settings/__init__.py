@@ -15,6 +15,7 @@ from bot.settings.budget import (
 from bot.settings.mcp import McpSettings
 from bot.settings.models import KNOWN_SERVERS, ModelSettings, ProviderSettings
 from bot.settings.moderation import Moderation
+from bot.settings.needs import needed_by
 from bot.settings.place import Activation, PlaceKey, PlaceSettings, place_keys
 from bot.settings.platforms import PLATFORMS, TERMINAL, DiscordSettings, TelegramSettings, WebhookSettings
 from bot.settings.pruning import ContextPruning
@@ -50,6 +51,7 @@ __all__ = [
     "WebhookSettings",
     "least_window",
     "memory_cap",
+    "needed_by",
     "output_reserve",
     "place_keys",
     "prompt_budget",

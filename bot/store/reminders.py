@@ -18,9 +18,8 @@ _here = reminders.c
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NewReminder:
-    """A reminder to keep."""
+    """What somebody asks to be told, and when."""
 
-    session_id: int
     author_key: str
     author_name: str
     author_locale: str | None
@@ -34,20 +33,11 @@ class NewReminder:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Reminder:
+class Reminder(NewReminder):
     """A reminder that is kept, and where it is to be told."""
 
     id: int
     session: SessionRow
-    author_key: str
-    author_name: str
-    author_locale: str | None
-    reply_to: str | None
-    text: str
-    wall_time: datetime
-    zone: str
-    repeat: str | None
-    due_at: datetime
     tries: int
 
 
@@ -62,21 +52,21 @@ def asked_by(tx: Tx, message_id: int) -> str | None:
     return tx.execute(select(messages.c.platform_message_id).where(messages.c.id == message_id)).scalar()
 
 
-def add_reminder(tx: Tx, new: NewReminder, now: datetime) -> int:
+def add_reminder(tx: Tx, session_id: int, new: NewReminder, now: datetime) -> int:
     """Keep a reminder; returns its number."""
-    made = tx.execute(insert(reminders).values({**_values(new), "made_at": now})).inserted_primary_key
+    made = tx.execute(insert(reminders).values({**_values(session_id, new), "made_at": now})).inserted_primary_key
     assert made is not None
     return int(made[0])
 
 
-def change_reminder(tx: Tx, number: int, new: NewReminder) -> None:
+def change_reminder(tx: Tx, number: int, session_id: int, new: NewReminder) -> None:
     """Let a reminder be another one under the same number."""
-    tx.execute(update(reminders).where(_here.id == number).values({**_values(new), "tries": 0}))
+    tx.execute(update(reminders).where(_here.id == number).values({**_values(session_id, new), "tries": 0}))
 
 
-def _values(new: NewReminder) -> dict[str, Any]:
+def _values(session_id: int, new: NewReminder) -> dict[str, Any]:
     return {
-        "session_id": new.session_id,
+        "session_id": session_id,
         "author_key": new.author_key,
         "author_name": new.author_name,
         "author_locale": new.author_locale,

@@ -123,7 +123,6 @@ def _keep(tx: Tx, turn: Turn, arguments: Mapping[str, Any]) -> str:
     zone = old.zone if old else turn.zone
     moment, repeat = _when(turn, arguments, old, zone), _repeat(arguments, old)
     new = NewReminder(
-        session_id=turn.session.id,
         author_key=key,
         author_name=turn.asker.name,
         author_locale=turn.asker.locale,
@@ -135,10 +134,10 @@ def _keep(tx: Tx, turn: Turn, arguments: Mapping[str, Any]) -> str:
         due_at=moment.at,
     )
     if old is None:
-        number = add_reminder(tx, new, turn.now)
+        number = add_reminder(tx, turn.session.id, new, turn.now)
     else:
         number = old.id
-        change_reminder(tx, number, new)
+        change_reminder(tx, number, turn.session.id, new)
     return f"Reminder {number} is set for {_told(moment.at, zone, repeat)}. Tell them when that is."
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bot.llm.directory import ModelDirectory
-from bot.opening import model_in_force
+from bot.model_in_force import model_in_force
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, PersonaLibrary, fold
 from bot.personas.shelf import persona_for

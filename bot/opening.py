@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfo
 from bot.dispatch import TurnRequest
 from bot.faces import Faces
 from bot.llm.catalogue import Catalogue as ModelCatalogue
-from bot.llm.catalogue import ModelLimits
 from bot.llm.directory import ModelDirectory
 from bot.lore import LoreReader
 from bot.memory.due import due_items
 from bot.memory.items import NO_MEMORY, Memory, Written
-from bot.overrides import Resolver, SessionSettings, Source
+from bot.model_in_force import fallbacks_in_force, model_in_force, window_of
+from bot.overrides import Resolver, SessionSettings
 from bot.personas.library import Persona, PersonaLibrary
 from bot.personas.mood import Value, mood_fields, mood_of
 from bot.prompt.build import Prompt
@@ -24,7 +24,7 @@ from bot.prompt.memory import write_memory
 from bot.prompt.pictures import choose_images
 from bot.prompt.shortening import cap
 from bot.prompt.tokens import ModelTokens
-from bot.settings import PlaceSettings, Settings, memory_cap, output_reserve, prompt_budget
+from bot.settings import Settings, memory_cap, output_reserve, prompt_budget
 from bot.store import cast as calling
 from bot.store import images, replies, sessions, window
 from bot.store.conversations import conversation_by_id, next_position, open_conversation
@@ -308,39 +308,3 @@ def _images(tx: Tx, history: Sequence[WindowRow], burst: Sequence[int], cuts: Cu
     said = [row.id for row in history if row.kind is MessageKind.SAID]
     found = images.find_images(tx, said[-IMAGE_REACH:])
     return tuple(images.read_images(tx, choose_images(found, burst, cuts.images))) if found else ()
-
-
-def window_of(limits: ModelLimits, settings: PlaceSettings) -> int:
-    """Tokens of a model's window that a session may fill (`CONTEXT_TOKENS`)."""
-    return min(filter(None, (limits.context_window, settings.context_tokens)))
-
-
-def fallbacks_in_force(models: ModelDirectory, settings: PlaceSettings, model: str) -> tuple[str, ...]:
-    """The full names of the models that answer in place of `model`, as far as their servers are configured."""
-    there = (chosen for chosen in settings.fallbacks if not ("/" in chosen and models.is_gone(chosen)))
-    names = dict.fromkeys(models.effective(chosen) for chosen in there)
-    return tuple(name for name in names if name != model)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ModelInForce:
-    """The model that answers where some settings hold, by its full name, and where that was decided."""
-
-    name: str
-    source: Source
-    lost: str | None
-    """The model that was chosen there, if its server is no longer configured and `name` answers in its place."""
-
-
-def model_in_force(models: ModelDirectory, settings: SessionSettings) -> ModelInForce:
-    """Of the models that were chosen, the nearest one whose server is there; the default one otherwise."""
-    lost = None
-    for source, chosen in settings.chain.get("model", ()):
-        # What was chosen in a chat is kept as a full name; what .env says may be a bare one with a slash in it.
-        is_full = source in (Source.SESSION, Source.PARENT, Source.PLACE, Source.CARD)
-        if not (is_full and models.is_gone(chosen)):
-            return ModelInForce(name=models.effective(chosen), source=source, lost=lost)
-        if source is not Source.CARD:  # nobody here has chosen what a card merely prefers
-            lost = lost or chosen
-    default = "" if settings.chain.get("model") else settings.values.model
-    return ModelInForce(name=models.effective(default), source=Source.DEFAULT, lost=lost)

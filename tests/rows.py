@@ -7,7 +7,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.sparing",),
     ("bot", "bot.chat", "bot.errors", "bot.settings", "bot.env", "bot.telemetry", "bot.locale", "bot.tasks"),
     ("bot.spelling", "bot.cut", "bot.sentences"),
-    ("bot.personas", "bot.overrides", "bot.locks", "bot.llm", "bot.heard", "bot.storable"),
+    ("bot.personas", "bot.overrides", "bot.locks", "bot.llm", "bot.heard", "bot.storable", "bot.model_in_force"),
     ("bot.prompt.tokens", "bot.prompt.o200k", "bot.prompt.usage"),
     ("bot.memory.items", "bot.memory.delta"),
     ("bot.store",),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from bot.llm.directory import ModelDirectory
-from bot.opening import fallbacks_in_force, model_in_force
+from bot.model_in_force import fallbacks_in_force, model_in_force
 from bot.overrides import SessionSettings, Source
 from bot.settings import PlaceSettings
 from bot.store import sessions

@@ -10,7 +10,7 @@ from bot.memory.eraser import LOOK_EVERY
 from bot.memory.keeper import Keeper
 from bot.memory.summariser import Subject
 from bot.memory.sweeper import SWEEP_EVERY, SWEEP_GRACE, Sweeper
-from bot.opening import model_in_force, window_of
+from bot.model_in_force import model_in_force, window_of
 from bot.overrides import SessionSettings
 from bot.reminding import REMIND_EVERY, REMIND_GRACE, Reminding
 from bot.scheduler import Job

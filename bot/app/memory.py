@@ -15,7 +15,7 @@ from bot.memory.keeper import Keeper
 from bot.memory.notices import MemoryNotices
 from bot.memory.reuse import Reuse
 from bot.memory.summariser import Subject, Summariser
-from bot.opening import fallbacks_in_force
+from bot.model_in_force import fallbacks_in_force
 from bot.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:

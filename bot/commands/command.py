@@ -31,7 +31,7 @@ from bot.locale import Catalogue
 from bot.lore import LoreReader
 from bot.memory.eraser import Eraser
 from bot.memory.keeper import Keeper
-from bot.opening import model_in_force
+from bot.model_in_force import model_in_force
 from bot.overrides import Resolver, SessionSettings
 from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary, Shelf

@@ -17,7 +17,7 @@ from bot.commands.moderation_rights import moderation_lines
 from bot.commands.servers import server_lines
 from bot.dispatch import Interruption, TurnRequest
 from bot.errors import UserError
-from bot.opening import model_in_force
+from bot.model_in_force import model_in_force
 from bot.prompt.build import NoRoom
 from bot.prompt.usage import PromptUsage
 from bot.store import closing, conversations, replies, sessions

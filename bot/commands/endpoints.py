@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bot.commands.command import Call, Desk
-from bot.opening import fallbacks_in_force, model_in_force
+from bot.model_in_force import fallbacks_in_force, model_in_force
 
 
 def endpoint_lines(call: Call, desk: Desk) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from bot.commands.command import Call, Desk
 from bot.llm.quirks import Quirk
-from bot.opening import ModelInForce, model_in_force
+from bot.model_in_force import ModelInForce, model_in_force
 from bot.overrides import SessionSettings
 from bot.settings import Activation, PlaceSettings, needed_by
 

@@ -20,7 +20,7 @@ from bot.commands.tool_rights import find_group
 from bot.env.names import known_names
 from bot.errors import UserError
 from bot.locale import has_texts
-from bot.opening import model_in_force
+from bot.model_in_force import model_in_force
 from bot.overrides import SessionSettings
 from bot.personas.library import NO_PERSONA, Ambiguous, Persona, Shelf, fold
 from bot.settings import (

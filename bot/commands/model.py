@@ -11,7 +11,7 @@ from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.model_details import choice_lines, detail_lines, figures, quirks_in_words
 from bot.commands.pages import KEYWORD, PAGE, near_action, page_of, paged
 from bot.errors import UserError
-from bot.opening import model_in_force
+from bot.model_in_force import model_in_force
 
 
 async def list_models(call: Call, desk: Desk) -> Outbound:

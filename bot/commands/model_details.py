@@ -8,7 +8,7 @@ from bot.commands.command import Call, Desk
 from bot.commands.endpoints import endpoint_lines
 from bot.llm.quirks import Quirk
 from bot.llm.tariffs import PER_MILLION, Tariff
-from bot.opening import ModelInForce, fallbacks_in_force
+from bot.model_in_force import ModelInForce, fallbacks_in_force
 from bot.overrides import Source
 from bot.store.database import Tx
 from bot.store.sessions import who_chose

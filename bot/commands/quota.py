@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from bot.chat import CommandSpec, Outbound
 from bot.commands.command import Call, Command, Desk
 from bot.commands.usage import money_words
-from bot.opening import model_in_force
+from bot.model_in_force import model_in_force
 from bot.quota import Whose, told_until
 from bot.store.database import Tx
 from bot.store.people import zone_of

@@ -16,7 +16,7 @@ from bot.commands.members import cast_at
 from bot.commands.moderation_rights import moderation_lines
 from bot.commands.offers import suggest_for_reset, suggest_for_set
 from bot.errors import UserError
-from bot.opening import model_in_force
+from bot.model_in_force import model_in_force
 from bot.overrides import SessionSettings, Source
 from bot.personas.shelf import Persona, persona_for
 from bot.settings import place_keys

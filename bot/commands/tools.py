@@ -13,7 +13,7 @@ from bot.commands.servers import away_line
 from bot.commands.tool_rights import find_group, groups_at
 from bot.errors import UserError
 from bot.llm.quirks import Quirk
-from bot.opening import model_in_force
+from bot.model_in_force import model_in_force
 from bot.prompt.build import NoRoom
 from bot.tools import Tool
 from bot.tools.tool import ALL_GROUPS

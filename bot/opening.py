@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import lru_cache
+from functools import _lru_cache_wrapper, cached_property, lru_cache
 from zoneinfo import ZoneInfo
 
 from bot.dispatch import TurnRequest
@@ -71,31 +71,28 @@ class _Read:
     memory: Memory
 
 
+@dataclass(frozen=True, kw_only=True)
 class TurnOpener:
     """Makes frozen `Turn`s, and remembers per conversation what its last prompt left out (sticky pruning)."""
 
-    def __init__(
-        self,
-        *,
-        db: Database,
-        settings: Settings,
-        resolver: Resolver,
-        library: PersonaLibrary,
-        faces: Faces,
-        models: ModelDirectory,
-        catalogue: ModelCatalogue,
-        tokens: ModelTokens,
-        lore: LoreReader,
-        bot_name: str,
-        now: Callable[[], datetime],
-        count: Callable[[str], int],
-    ) -> None:
-        self._db, self._settings, self._resolver, self._library = db, settings, resolver, library
-        self._count = lru_cache(MEMORIES_KEPT)(count)
-        self._models, self._catalogue, self._tokens, self._lore = models, catalogue, tokens, lore
-        self._bot_name, self._now, self._faces = bot_name, now, faces
-        self._cuts: dict[int, tuple[_Basis, Cuts]] = {}
-        self._sent: dict[int, Sent] = {}
+    db: Database
+    settings: Settings
+    resolver: Resolver
+    library: PersonaLibrary
+    faces: Faces
+    models: ModelDirectory
+    catalogue: ModelCatalogue
+    tokens: ModelTokens
+    lore: LoreReader
+    bot_name: str
+    now: Callable[[], datetime]
+    count: Callable[[str], int]
+    _cuts: dict[int, tuple[_Basis, Cuts]] = field(default_factory=dict, init=False)
+    _sent: dict[int, Sent] = field(default_factory=dict, init=False)
+
+    @cached_property
+    def _count(self) -> _lru_cache_wrapper[int]:
+        return lru_cache(MEMORIES_KEPT)(self.count)
 
     def forget(self) -> None:
         """Keep in mind no memory that was counted."""
@@ -111,8 +108,8 @@ class TurnOpener:
 
     async def open(self, request: TurnRequest) -> Turn | None:
         """The turn for a request; `None` when its message has been answered, deleted or undone (R2)."""
-        turn = await self._db.read(self._open, request)
-        return await self._lore.bring(turn) if turn else None
+        turn = await self.db.read(self._open, request)
+        return await self.lore.bring(turn) if turn else None
 
     async def reopen(self, turn: Turn, request: TurnRequest) -> Turn:
         """A turn as it is after something it reads has changed; a persona chosen meanwhile waits for the next one."""
@@ -123,8 +120,8 @@ class TurnOpener:
         """The turn as it would be if the asker said something now, to the main persona or to another one of the cast;
         nothing is answered by it (warming, figures).
         """
-        turn = await self._db.read(self._preview, session_id, asker, persona_id)
-        return await self._lore.bring(turn) if turn else None
+        turn = await self.db.read(self._preview, session_id, asker, persona_id)
+        return await self.lore.bring(turn) if turn else None
 
     def _preview(self, tx: Tx, session_id: int, asker: Asker, persona_id: str | None) -> Turn | None:
         session = sessions.session_by_id(tx, session_id)
@@ -170,23 +167,23 @@ class TurnOpener:
         return replace(self._turn(tx, read, owner), raises=item)
 
     def _turn(self, tx: Tx, read: _Read, asker: Asker, *, continues: bool = False) -> Turn:
-        persona, channel = self._library.get(read.persona_id), read.session.channel
-        cast = self._faces.cast(channel, read.settings.values)
-        model = model_in_force(self._models, read.settings).name
-        limits = self._catalogue.limits(model)
+        persona, channel = self.library.get(read.persona_id), read.session.channel
+        cast = self.faces.cast(channel, read.settings.values)
+        model = model_in_force(self.models, read.settings).name
+        limits = self.catalogue.limits(model)
         size = window_of(limits, read.settings.values)
         reserve = min(output_reserve(size, read.settings.values.max_output_tokens), limits.max_output_tokens or size)
-        budget = prompt_budget(self._settings, size, reserve)
+        budget = prompt_budget(self.settings, size, reserve)
         cuts = self._cuts_for(read, (model, budget, read.settings.values.history_limit, read.watermark))
         starter = window.read_starter(tx, read.session.id, read.session.channel.thread)
-        history = _history(tx, read, cuts, starter, room=int(budget / self._tokens.factor(model) * OVERREAD))
+        history = _history(tx, read, cuts, starter, room=int(budget / self.tokens.factor(model) * OVERREAD))
         said = next((row for row in reversed(history) if row.author_key == asker.key), None)
         return Turn(
             session=read.session,
             conversation_id=read.conversation_id,
             persona=persona,
             persona_id=read.persona_id,
-            persona_name=persona.name if persona else self._bot_name,
+            persona_name=persona.name if persona else self.bot_name,
             settings=read.settings,
             model=model,
             limits=limits,
@@ -200,9 +197,9 @@ class TurnOpener:
             images=_images(tx, history, read.burst, cuts) if limits.vision else (),
             continues=continues,
             is_greeted=read.is_greeted,
-            now=self._now(),
+            now=self.now(),
             memory=self._written(read.memory, size),
-            due=due_items(read.memory, self._now().astimezone(ZoneInfo(read.settings.values.timezone)).date()),
+            due=due_items(read.memory, self.now().astimezone(ZoneInfo(read.settings.values.timezone)).date()),
             cuts=cuts,
             starter=self._shortened(starter, budget) if starter else None,
             watermark=read.watermark,
@@ -210,15 +207,15 @@ class TurnOpener:
             sent=self._sent.get(read.conversation_id),
             books=find_books(tx, read.session.channel.place_key, asker.key),
             mood=_mood(tx, persona, read.conversation_id),
-            speaker=self._faces.speaker(persona, channel, cast),
+            speaker=self.faces.speaker(persona, channel, cast),
             peers=cast.peers_of(read.persona_id) if cast.is_several else (),
-            fallbacks=fallbacks_in_force(self._models, read.settings.values, model),
+            fallbacks=fallbacks_in_force(self.models, read.settings.values, model),
         )
 
     def _written(self, memory: Memory, window_size: int) -> Written:
         if memory.is_empty:
             return NO_MEMORY
-        room = memory_cap(window_size, self._settings.summary.token_ratio)
+        room = memory_cap(window_size, self.settings.summary.token_ratio)
         return write_memory(memory, room=room, count=self._count)
 
     def _shortened(self, starter: WindowRow, budget: int) -> WindowRow:
@@ -235,7 +232,7 @@ class TurnOpener:
 
     def _settings_of(self, tx: Tx, session: SessionRow, speaker: str | None = None) -> SessionSettings:
         stored = sessions.load_overrides(tx, session.channel)
-        return self._resolver.resolve(session.channel.platform, stored, speaker=speaker)
+        return self.resolver.resolve(session.channel.platform, stored, speaker=speaker)
 
     def _read(
         self,

@@ -14,7 +14,6 @@ from bot.llm.answer import Answer
 from bot.llm.model import (
     Finish,
     ModelError,
-    ModelRefused,
     ModelUnreachable,
     TextDelta,
     ToolSpec,
@@ -28,6 +27,7 @@ from tests.emulators.openai import (
     Refuse,
     Reply,
     Say,
+    Stall,
     Stream,
     Wait,
     chunk,
@@ -35,7 +35,6 @@ from tests.emulators.openai import (
     said,
 )
 from tests.emulators.openai.harness import asks, bench
-from tests.emulators.openai.script import event
 
 CLOCK = ToolSpec(name="clock", description="tells the time", parameters={"type": "object", "properties": {}})
 
@@ -86,8 +85,8 @@ async def test_a_server_that_tells_what_it_charged_is_read(told: object, cost: i
     assert (completion.usage.cost, completion.usage.currency) == (cost, None if cost is None else "USD")
 
 
-@pytest.mark.parametrize(("told", "kept"), [(-5, 0), (10**30, 10**9), (7, 7)])
-async def test_counts_that_cannot_be_true_fit_into_the_ledger_all_the_same(told: int, kept: int) -> None:
+@pytest.mark.parametrize(("told", "kept"), [(-5, 0), (10**30, 10**9), (7, 7), (7.0, 7), (float("nan"), 0)])
+async def test_counts_that_cannot_be_true_fit_into_the_ledger_all_the_same(told: float, kept: int) -> None:
     async with bench(Stream([*said("Hi"), chunk({}, finish="stop"), usage_chunk(prompt_tokens=told), DONE])) as it:
         _, completion = await it.ask(asks())
     assert completion.usage is not None
@@ -272,30 +271,17 @@ async def test_content_in_typed_parts_is_read() -> None:
     assert (completion.text, completion.reasoning) == ("Hi", "hm")
 
 
-async def test_a_whole_answer_where_a_stream_was_wanted_counts_as_it_is_and_teaches_nothing() -> None:
-    whole = {"choices": [{"index": 0, "message": {"content": "<think>x</think>Hi"}, "finish_reason": "stop"}]}
-    async with bench() as it:
-        it.openai.queue(Plain(body=whole))
+async def test_a_whole_message_beside_the_last_piece_says_nothing_twice() -> None:
+    last = {"choices": [{"index": 0, "delta": {}, "message": {"content": "Hi!"}, "finish_reason": "stop"}]}
+    async with bench(Stream([*said("Hi", "!"), last, DONE])) as it:
+        assert (await it.ask(asks()))[1].text == "Hi!"
+
+
+async def test_an_answer_is_whole_when_its_server_forgets_to_end_the_stream() -> None:
+    steps = [*said("Hi"), chunk({}, finish="stop"), usage_chunk(prompt_tokens=3), Stall()]
+    async with bench(Stream(steps), first_token_timeout=0.05) as it:
         _, completion = await it.ask(asks())
-        assert (completion.text, completion.reasoning, completion.finish) == ("Hi", "x", Finish.STOP)
-        assert (await it.ask(asks()))[1].text == "Hello!"
-    assert ["stream" in request.body for request in it.openai.requests] == [True, True]
-    assert it.saved == []
-
-
-async def test_a_stream_that_is_called_json_is_read_all_the_same() -> None:
-    steps: list[Any] = [*said("Hi", " there"), chunk({}, finish="stop"), DONE]
-    body = b"".join(step.data if isinstance(step, Raw) else event(step) for step in steps)
-    headers = {"Content-Type": "application/json"}
-    async with bench(Refuse(status=200, body=body.decode(), headers=headers)) as it:
-        _, completion = await it.ask(asks())
-    assert (completion.text, completion.finish, len(it.openai.requests)) == ("Hi there", Finish.STOP, 1)
-
-
-async def test_an_error_with_status_200_and_no_stream_is_told() -> None:
-    async with bench(Plain(body={"error": {"message": "wrong plan", "code": 403}})) as it:
-        with pytest.raises(ModelRefused, match="wrong plan"):
-            await it.ask(asks())
+    assert (completion.text, completion.finish, completion.usage) == ("Hi", Finish.STOP, Usage(input_tokens=3))
 
 
 # Cost

@@ -84,7 +84,8 @@ class Answer:
             choice = next(iter(chunk.get("choices") or ()), None) or {}
             self._count(chunk.get("usage") or choice.get("usage") or (chunk.get("x_groq") or {}).get("usage"))
             self._close(choice)
-            return self._hear(choice.get("delta") or choice.get("message") or {})
+            delta = choice.get("delta")  # beside it, some repeat the whole message
+            return self._hear((choice.get("message") if delta is None else delta) or {})
         except (AttributeError, TypeError, KeyError) as error:
             raise BrokenAnswer(f"a chunk of an unknown shape ({error})") from error
 
@@ -232,7 +233,7 @@ def _parts(content: object) -> list[tuple[str, str]]:
 
 def _tokens(counts: object, key: str) -> int:
     value = counts.get(key) if isinstance(counts, Mapping) else None
-    return min(max(0, value), MOST_TOKENS) if isinstance(value, int) else 0
+    return int(min(max(0, value), MOST_TOKENS)) if isinstance(value, int | float) else 0
 
 
 def _cost(told: object) -> int | None:

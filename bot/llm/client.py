@@ -40,6 +40,11 @@ LONGEST_RETRY_AFTER_SECONDS = 10.0
 LONGEST_RETRY_AFTER_WITH_FALLBACKS_SECONDS = 2.0
 """The same where another model can answer at once; ours to choose."""
 
+CLOSING_SECONDS = 5.0
+"""How long a server that said why its answer ended may take to count it and to close the stream; ours to choose."""
+
+PAGE = "a web page came instead of an answer; is the server's address right, with its /v1?"
+
 REASONING_ROOM = 8_192
 """Tokens added to the output limit where a model reasons within it (L18), at most a quarter of the window."""
 
@@ -182,8 +187,9 @@ class OpenAIModel(Endpoints):
         patience = min(call.deadline, loop.time() + call.provider.first_token_timeout)
         async with asyncio.timeout_at(patience):
             stream = await connection.open_stream(call.body)
+        kind = stream.response.headers.get("content-type", "")
         try:
-            if "json" in stream.response.headers.get("content-type", ""):
+            if "json" in kind:
                 async with asyncio.timeout_at(call.deadline):
                     body = await stream.response.aread()
                 if body.lstrip().startswith(b"{"):
@@ -194,9 +200,15 @@ class OpenAIModel(Endpoints):
                     chunk = await anext(stream)
                 yield chunk
                 if answer.has_begun:
-                    patience = min(call.deadline, loop.time() + call.provider.first_token_timeout)
+                    silence = call.provider.first_token_timeout
+                    silence = silence if answer.finish is None else min(silence, CLOSING_SECONDS)
+                    patience = min(call.deadline, loop.time() + silence)
         except StopAsyncIteration:
-            return
+            if "html" in kind and not answer.has_begun:
+                raise BrokenAnswer(PAGE) from None
+        except TimeoutError:
+            if answer.finish is None:
+                raise
         finally:
             await stream.close()
 

@@ -18,7 +18,7 @@ import aiohttp
 
 from bot.llm.answer import BrokenAnswer
 from bot.llm.refusals import Refusal, read_refusal
-from bot.llm.transport import AiohttpTransport, Response
+from bot.llm.transport import AiohttpTransport, Response, Undecodable
 from bot.sparing import put_off
 
 with put_off("openai.types", "openai.providers", "openai._module_client"):  # most of it, for what we never call
@@ -36,7 +36,15 @@ END = "[DONE]"
 READ_OUT_SECONDS = 0.1
 """How long a server may take to end a stream after its last event, as in the SDK."""
 
-FAULTS = (openai.APIError, aiohttp.ClientError, BrokenAnswer, json.JSONDecodeError, UnicodeDecodeError, TimeoutError)
+FAULTS = (
+    openai.APIError,
+    aiohttp.ClientError,
+    BrokenAnswer,
+    Undecodable,
+    json.JSONDecodeError,
+    UnicodeDecodeError,
+    TimeoutError,
+)
 """Everything that can go wrong on the wire. The SDK wraps most errors of its transport, not a reply that is no HTTP."""
 
 

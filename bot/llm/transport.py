@@ -16,9 +16,11 @@ import httpx2
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 """This machine, the embedded model above all, is never reached through a proxy."""
 
-
 Response = httpx2.Response
 """What the SDK gives back unread where it is asked to."""
+
+Undecodable = httpx2.DecodingError
+"""An answer is not compressed as its headers say."""
 
 
 class AiohttpTransport(httpx2.AsyncBaseTransport):

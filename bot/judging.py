@@ -29,6 +29,19 @@ class CommandLine:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Case:
+    """A message, command or button that is heard for the first time, and what is in force where it was."""
+
+    inbound: Inbound
+    settings: SessionSettings
+    cast: Cast
+    spoken_to: str | None
+    """The persona whose message it replies to."""
+    is_private: bool
+    """Whether its author wants privacy."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Verdict:
     """What is to become of an inbound."""
 
@@ -72,19 +85,9 @@ class Judge:
     loop_guard: LoopGuard
     rng: random.Random
 
-    def judge(
-        self,
-        tx: Tx,
-        inbound: Inbound,
-        settings: SessionSettings,
-        cast: Cast,
-        *,
-        spoken_to: str | None,
-        is_private: bool,
-    ) -> Verdict:
-        """What becomes of a message, command or button that is heard for the first time. `spoken_to` is the persona
-        whose message it replies to.
-        """
+    def judge(self, tx: Tx, case: Case) -> Verdict:
+        """What becomes of it; what is admitted is counted by the limits from here on."""
+        inbound, settings, cast = case.inbound, case.settings, case.cast
         if inbound.is_starter:
             return Verdict()
         line = self.command_line(inbound)
@@ -97,7 +100,7 @@ class Judge:
         self.loop_guard.hears(inbound)
         main = cast.member(cast.main_id)
         is_called = should_answer(
-            inbound, settings.values, main.names if main else (), self.rng, is_private=is_private
+            inbound, settings.values, main.names if main else (), self.rng, is_private=case.is_private
         ) or (cast.is_several and bool(cast.named(inbound.text)))
         if not is_called or not self.loop_guard.allows(inbound):
             return Verdict()
@@ -106,24 +109,15 @@ class Judge:
         notice = ruling.notice if is_told and ruling.notice else None
         if not ruling.is_admitted:
             return Verdict(notice=notice, facts=ruling.facts)
-        callees = self._callees(tx, inbound, settings, cast, spoken_to=spoken_to, is_private=is_private)
-        return Verdict(addressed=True, callees=callees, notice=notice, facts=ruling.facts)
+        return Verdict(addressed=True, callees=self._callees(tx, case), notice=notice, facts=ruling.facts)
 
-    def _callees(
-        self,
-        tx: Tx,
-        inbound: Inbound,
-        settings: SessionSettings,
-        cast: Cast,
-        *,
-        spoken_to: str | None,
-        is_private: bool,
-    ) -> tuple[str, ...]:
+    def _callees(self, tx: Tx, case: Case) -> tuple[str, ...]:
         """Whose answers there will be; each after the first counts against the limit, too."""
-        if not cast.is_several:
+        inbound, settings = case.inbound, case.settings
+        if not case.cast.is_several:
             return ()
         first, *more = whom_it_calls(
-            cast, inbound, settings.values, self.rng, spoken_to=spoken_to, by_chance=not is_private
+            case.cast, inbound, settings.values, self.rng, spoken_to=case.spoken_to, by_chance=not case.is_private
         )
         admitted = takewhile(lambda _: self.desk.admit(tx, inbound, settings, warns=False).is_admitted, more)
         return (first, *admitted)

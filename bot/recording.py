@@ -15,7 +15,7 @@ from bot.chat import AttachmentKind, ChannelRef, Inbound, InboundKind
 from bot.commands.command import Desk
 from bot.heard import heard_text
 from bot.introduction import Introducer, Introduction
-from bot.judging import Judge, Verdict
+from bot.judging import Case, Judge, Verdict
 from bot.news import News, NewsDesk
 from bot.overrides import SessionSettings
 from bot.personas.shelf import persona_id_for
@@ -95,18 +95,16 @@ class Recorder:
         if _is_from_before(tx, inbound):
             return None
         inbound = without_private_files(tx, session.id, inbound)
-        settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
-        cast = self._cast(inbound.channel, settings)
-        conversation_id = _listen(tx, session, cast, settings, now)
+        case = self._open_case(tx, session, inbound, is_private=is_private)
+        settings, main_id = case.settings, case.cast.main_id
+        conversation_id = _listen(tx, session, case.cast, settings, now)
         original = self.reposts.find_original(tx, session, inbound)
-        spoken_to = _spoken_to(tx, session, inbound) if cast.is_several else None
-        verdict = self._judge(tx, inbound, original, settings, cast, spoken_to=spoken_to, is_private=is_private)
+        verdict = self._judge(tx, case, original)
         introduction = None
         if verdict.is_contact and not inbound.author.is_bot:
             user = inbound.author.name
-            introduction = self.introducer.begin(tx, session, conversation_id, cast.main_id, user=user)
-        is_overheard = original is None and not verdict.addressed
-        new = self._new_message(inbound, verdict, counted, is_overheard=is_overheard, is_private=is_private)
+            introduction = self.introducer.begin(tx, session, conversation_id, main_id, user=user)
+        new = self._new_message(case, verdict, counted, is_overheard=original is None and not verdict.addressed)
         if original is None:
             message_id = messages.record(tx, session, inbound, new, now)
             calling.call(tx, message_id, verdict.callees)
@@ -118,7 +116,7 @@ class Recorder:
         return Heard(
             session=session,
             conversation_id=conversation_id,
-            persona_id=cast.main_id,
+            persona_id=main_id,
             settings=settings,
             verdict=verdict,
             message_id=message_id,
@@ -128,34 +126,35 @@ class Recorder:
             news=self.news.take(tx, session, settings, has_picture=_has_picture(inbound)) if verdict.addressed else (),
         )
 
-    def _judge(
-        self,
-        tx: Tx,
-        inbound: Inbound,
-        original: Original | None,
-        settings: SessionSettings,
-        cast: Cast,
-        *,
-        spoken_to: str | None,
-        is_private: bool,
-    ) -> Verdict:
+    def _open_case(self, tx: Tx, session: SessionRow, inbound: Inbound, *, is_private: bool) -> Case:
+        settings = self.desk.resolver.resolve(session.channel.platform, sessions.load_overrides(tx, session.channel))
+        cast = self._cast(inbound.channel, settings)
+        return Case(
+            inbound=inbound,
+            settings=settings,
+            cast=cast,
+            spoken_to=_spoken_to(tx, session, inbound) if cast.is_several else None,
+            is_private=is_private,
+        )
+
+    def _judge(self, tx: Tx, case: Case, original: Original | None) -> Verdict:
         if original is not None:
             return Verdict(addressed=original.is_waiting)
-        if inbound.kind is not InboundKind.EDIT:
-            return self.judge.judge(tx, inbound, settings, cast, spoken_to=spoken_to, is_private=is_private)
-        is_command = self.judge.command_line(replace(inbound, kind=InboundKind.MESSAGE)) is not None
+        if case.inbound.kind is not InboundKind.EDIT:
+            return self.judge.judge(tx, case)
+        is_command = self.judge.command_line(replace(case.inbound, kind=InboundKind.MESSAGE)) is not None
         return Verdict(kind=MessageKind.COMMAND if is_command else MessageKind.SAID)  # T12, D31: it is not answered
 
     def _new_message(
-        self, inbound: Inbound, verdict: Verdict, counted: Mapping[str, int], *, is_overheard: bool, is_private: bool
+        self, case: Case, verdict: Verdict, counted: Mapping[str, int], *, is_overheard: bool
     ) -> NewMessage:
-        text = heard_text(inbound, overheard_chars=self.overheard_chars if is_overheard else None)
+        text = heard_text(case.inbound, overheard_chars=self.overheard_chars if is_overheard else None)
         return NewMessage(
             kind=verdict.kind,
             text=text,
             addressed=verdict.addressed,
             tokens=(counted.get(text) or self.count(text)) if verdict.kind is MessageKind.SAID else 0,
-            is_private=is_private,
+            is_private=case.is_private,
         )
 
     def _edit(

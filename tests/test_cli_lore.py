@@ -35,7 +35,7 @@ async def test_a_book_is_imported_beside_a_running_bot_and_exported_again(
     runner, app = CliRunner(env={"DATABASE_URL": database_url}), command_line(["lore"])
     told = runner.invoke(app, ["lore", "import", "hill.json", "--place", DM.place_key]).output
     assert "Odd: “/(/” can be no key" in told
-    assert f"2 entries of hill.json are in the book of {DM.place_key}; they count from now on." in told
+    assert f"hill.json is in the book of {DM.place_key} (entries: 2) and counts from now on." in told
     assert runner.invoke(app, ["lore", "export", "--place", DM.place_key]).exit_code == 0
     written = json.loads((book.parent / "lore.json").read_text(encoding="utf-8"))
     assert [one["content"] for one in written["data"]["entries"]] == ["The wyrm sleeps.", "x"]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import command_line
+from bot.cli.privacy import KINDS
+from bot.store.erasing import Kind
 from bot.testing import ScriptedModel
 from tests.conftest import MakeApp
 from tests.talking import BOB, GROUP, open_chat
@@ -31,7 +34,7 @@ async def test_an_operator_erases_a_person_beside_a_running_bot(make_app: MakeAp
     await chat.say("I am Bob", author=BOB, channel=GROUP)
     would = privacy("erase", "fake", "alice", "--dry-run")
     assert would.exit_code == 0
-    assert "- 1 message or command of yours" in would.output
+    assert "- messages and commands of theirs: 1" in would.output
     assert files_with_word(tmp_path)
     assert privacy("erase", "fake", "alice", typed="n\n").exit_code == 1
     assert files_with_word(tmp_path)
@@ -51,6 +54,13 @@ async def test_an_operator_hands_out_what_is_kept_of_a_person(make_app: MakeApp)
     kept = json.loads(privacy("export", "fake", "alice").output)
     assert [row["text"] for row in kept["messages"]] == ["I like tea"]
     assert json.loads(privacy("export", "fake", "bob").output) == {}
+
+
+def test_an_operator_is_told_of_every_kind_of_trace_and_what_an_id_is() -> None:
+    assert set(KINDS) == set(Kind)
+    assert not any(re.search(r"\byou", told) for told in KINDS.values())
+    told = " ".join(privacy("erase", "--help").output.split())
+    assert "whoami" in told.replace("│", "")
 
 
 def test_without_a_database_nothing_is_kept_and_none_is_made(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ async def test_what_is_remembered_is_listed_by_kind_and_person_with_its_numbers(
         "**Timeline**",
         "- `2` 2026-12-24: Ferry",
         "",
-        "**Agreed**",
+        "**Consensus**",
         "- `3` No calls at night",
         "",
         "**Open**",

@@ -39,7 +39,7 @@ async def test_everybody_reads_what_is_left_to_them(make_app: MakeApp) -> None:
     (told,) = await chat.say("/quota", author=BOB, channel=GROUP)
     assert told.splitlines() == [
         "Your limits:",
-        "- In this minute 3 of 5 answers are left",
+        "- Answers left in this minute: 3 of 5",
         "- Today: 2,000 of 10,000 tokens (20 %), anew from 2026-11-02 00:00 UTC",
         "- This month: 2.00 USD of 20.00 USD (10 %), anew from 2026-12-01 00:00 UTC",
     ]
@@ -54,7 +54,7 @@ async def test_those_who_look_after_a_limit_read_how_it_stands(make_app: MakeApp
     mine, places, whole = told.split("\n\n")
     assert "- Today: 0 of 10,000 tokens (0 %)" in mine
     assert "- This month: 1,000 of 40,000 tokens (2 %)" in places
-    assert "- In this minute 49 of 50 answers are left" in places
+    assert "- Answers left in this minute: 49 of 50" in places
     assert "- Today: 1.00 USD of 100.00 USD (1 %)" in whole
 
 

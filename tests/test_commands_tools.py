@@ -50,3 +50,18 @@ async def test_where_there_are_no_groups_the_settings_that_bring_some_are_named(
 async def test_without_a_group_those_that_there_are_are_named(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, tools=ALL_TOOLS)
     assert await chat.ask("/tools on") == "Which group of tools? There are: fire."
+
+
+async def test_all_groups_at_once_are_told_in_words(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, tools=ALL_TOOLS, access={"tool_groups": ["*"]})
+    assert await chat.ask("/tools on *") == "All groups of tools are on, those that are yet to come as well."
+    told = await chat.ask("/tools")
+    assert "`fire` is on (this session): burn" in told
+    assert "`/tools on GROUP` and `/tools off GROUP` switch a group." in told
+    assert await chat.ask("/tools off *") == "All groups of tools are off."
+
+
+async def test_where_there_are_no_groups_not_even_all_of_them_can_be_on(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app)
+    assert "There are no groups of tools to switch on" in await chat.ask("/tools on *")
+    assert "/tools on GROUP" not in await chat.ask("/tools")

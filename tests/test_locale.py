@@ -158,6 +158,17 @@ def test_plural_forms_repeat_their_id_and_name_the_count(locale: str) -> None:
     assert not odd, f"{locale}.po: msgid_plural repeats the id, and the fact is called count: {odd}"
 
 
+def test_no_english_text_says_1_tokens() -> None:
+    never_one = {"lore-full", "memory-text-long", "model-info-output", "persona-answer-long", "persona-import-full"}
+    never_one |= {"persona-import-yours-full", "session-rules-long"}
+    plain = [name for name, entry in ENGLISH.items() if not entry.msgid_plural and _COUNTED.search(entry.msgstr)]
+    odd = {*plain} - never_one
+    assert not odd, f"en.po: give these plural forms, or a number behind a colon: {odd}"
+
+
+_COUNTED = re.compile(r"\{(?:count|kept|number|tokens|waiting)\} [a-z]+s\b(?<!is)")
+
+
 @pytest.mark.parametrize("locale", LOCALES[1:])
 def test_every_file_has_the_ids_of_the_english_one_with_the_same_facts(locale: str) -> None:
     others = messages(locale)

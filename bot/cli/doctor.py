@@ -99,7 +99,7 @@ class _Report:
 def card_findings() -> Sequence[Finding]:
     """What is wrong with the cards."""
     library = known_personas()
-    return library.findings or [_ok("personas", f"{len(library.whole.personas)} cards can be used")]
+    return library.findings or [_ok("personas", f"cards that can be used: {len(library.whole.personas)}")]
 
 
 async def platform_findings(settings: Settings) -> AsyncIterator[Finding]:

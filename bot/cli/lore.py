@@ -52,7 +52,7 @@ def import_lore(
     except UserError as error:
         say(_in_english(error))
         raise typer.Exit(1) from error
-    say(f"{len(brought.entries):,} entries of {file} are in the book of {book.key.owner}; they count from now on.")
+    say(f"{file} is in the book of {book.key.owner} (entries: {len(brought.entries):,}) and counts from now on.")
 
 
 @app.command("export")
@@ -77,7 +77,7 @@ def export_lore(
         raise typer.BadParameter(inert(f"{output} is there already; --force writes over it.")) from None
     except OSError as error:
         raise typer.BadParameter(inert(f"{output} cannot be written: {error.strerror}.")) from error
-    say(f"{len(book.entries):,} entries are written to {output}.")
+    say(f"{output} is written (entries: {len(book.entries):,}).")
 
 
 def _owned(place: str, person: str) -> Owned:

@@ -14,7 +14,6 @@ import typer
 from bot.cli.inert import inert
 from bot.cli.keys import demand_key
 from bot.env import load_settings
-from bot.locale import Catalogue
 from bot.settings import TERMINAL
 from bot.store import schema
 from bot.store.database import read_once, scrub_once, write_once
@@ -25,14 +24,17 @@ from bot.store.tombstones import want_erased, wanted_erasures
 
 app = typer.Typer(help="What is kept of a person: export it, or erase it.", no_args_is_help=True)
 
-LANGUAGE = "en"
-"""Of the command line."""
-
 PATIENCE_SECONDS, LOOK_EVERY_SECONDS = 60.0, 0.2
 """How long, and how often, a bot that runs is looked at: it looks every 10 s, and ends an answer within 30 s."""
 
 Platform = Annotated[str, typer.Argument(help="discord, telegram, or terminal.")]
-UserId = Annotated[str, typer.Argument(help="The platform's number of the person, no name.")]
+UserId = Annotated[
+    str,
+    typer.Argument(
+        help="The platform's number of the person, no name; in the terminal the account that the chat ran under, as "
+        "whoami tells it."
+    ),
+]
 
 
 @app.command("export")
@@ -89,8 +91,7 @@ def _is_erased_by_bot(url: str, key: str) -> bool:
 
 
 def _told(counts: Mapping[Kind, int], typed: Path | None) -> list[str]:
-    text = Catalogue().text
-    kept = [text(f"privacy-kind-{kind.value}", LANGUAGE, count=counts[kind]) for kind in Kind if kind in counts]
+    kept = [f"{KINDS[kind]}: {counts[kind]:,}" for kind in Kind if kind in counts]
     kept += [f"what was typed in the terminal, whoever did: {inert(str(typed))}"] if typed else []
     return [f"- {line}" for line in kept] or ["Nothing is kept of them."]
 
@@ -101,3 +102,22 @@ def _is_there(url: str) -> bool:
         return False
     schema.upgrade(url)
     return True
+
+
+KINDS: Mapping[Kind, str] = {
+    Kind.MESSAGES: "messages and commands of theirs",
+    Kind.ANSWERS: "answers to them or about them, with what was looked up for those",
+    Kind.FILES: "pictures",
+    Kind.QUOTES: "quotes of them by others",
+    Kind.NOTES: "notes about them, by them, or made of their words",
+    Kind.SUMMARIES: "summaries that may tell of them (others are written of what the rest said)",
+    Kind.REMINDERS: "reminders",
+    Kind.LORE: "lore entries of their own or of their private chat",
+    Kind.CARDS: "versions of persona cards that they brought to their private chat or have not confirmed",
+    Kind.VALUES: "things that extensions keep about them",
+    Kind.SETTINGS: "settings of their private chat, or their name behind those elsewhere",
+    Kind.CALLS: "their name behind entries of what models were asked and cost",
+    Kind.CHOICES: "records of what they chose for themselves, such as /privacy on",
+    Kind.NAMES: "names that they are called by",
+}
+"""What is erased, in an operator's words; people are told the same of themselves by the catalogue."""

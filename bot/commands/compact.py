@@ -52,7 +52,7 @@ async def _ending(result: Result | None, before: int, call: Call, desk: Desk) ->
         return desk.text("error-internal", call.locale)
     match result.outcome:
         case None:
-            return desk.text("compact-nothing", call.locale, kept=call.settings.values.summary.keep_recent)
+            return desk.text("compact-nothing", call.locale, count=call.settings.values.summary.keep_recent)
         case Outcome.DONE:
             after = await _used(call, desk)
             if not (before and after):

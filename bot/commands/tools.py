@@ -36,12 +36,11 @@ async def list_tools(call: Call, desk: Desk) -> Outbound:
         told = desk.text(word, call.locale, group=group, names=_names_of(group, tools), source=source)
         lines.append(" ".join((told, *_away(group, call, desk))))
     pieces = [desk.text("tools-list", call.locale), "\n".join(f"- {line}" for line in lines)]
+    pieces.append(desk.text("tools-switch" if groups else "tools-no-groups", call.locale))
     if missing := [group for group in on if group not in (*groups, ALL_GROUPS)]:
         pieces.append(desk.text("tools-groups-missing", call.locale, groups=", ".join(missing), source=source))
     if left_out := await _left_out(call, desk):
         pieces.append(desk.text("tools-left-out", call.locale, names=", ".join(left_out)))
-    if not groups:
-        pieces.append(desk.text("tools-no-groups", call.locale))
     model = model_in_force(desk.models, call.settings).name
     if not desk.limits(model).tools or Quirk.NO_TOOLS in desk.learned(model):
         pieces.append(desk.text("tools-not-by-model", call.locale, model=model))
@@ -72,7 +71,7 @@ async def _tools_here(call: Call, desk: Desk) -> list[Tool]:
     """Those that are there for the persona that speaks here, on or not."""
     author = call.inbound.author
     turn = await desk.gauge.opener.preview(call.session.id, Asker(key=author.key, name=author.name), call.persona_id)
-    return [tool for tool in desk.toolbox.tools() if turn is None or tool.shaped(turn) is not None]
+    return [tool for tool in desk.toolbox.tools() if (tool.shaped(turn) if turn else tool.shape is None)]
 
 
 def _names(tools: Iterable[Tool]) -> str:
@@ -81,7 +80,10 @@ def _names(tools: Iterable[Tool]) -> str:
 
 async def switch_on(call: Call, desk: Desk) -> Outbound:
     """`/tools on GROUP`."""
-    group = _demand_group(desk.toolbox.groups(), call)
+    groups_there = desk.toolbox.groups()
+    if not groups_there:
+        raise UserError("tools-no-groups")
+    group = _demand_group(groups_there, call)
     before = _groups_before(call, desk)
     groups = (ALL_GROUPS,) if group == ALL_GROUPS else tuple(dict.fromkeys((*before, group)))
     return await _switch(groups, group, "tools-on", call, desk)
@@ -100,7 +102,7 @@ async def _switch(groups: tuple[str, ...], group: str, told: str, call: Call, de
     reach = reach_of(call)
     now = await changes.make(Changes(set={"tool_groups": groups}), reach, call, desk)
     own, source = source_of(reach, call.inbound.channel), now.settings.source("tool_groups")
-    text = desk.text(told, call.locale, group=group)
+    text = desk.text(f"{told}-all" if group == ALL_GROUPS else told, call.locale, group=group)
     if source is not own:  # something nearer has another word
         where = desk.text(f"source-{source.value}", call.locale)
         text += "\n\n" + desk.text("session-masked", call.locale, key="tool_groups", source=where)

@@ -23,7 +23,6 @@ from bot.dispatch import Interrupted, Interruption, TurnControl, TurnRequest
 from bot.greeting import Greeter
 from bot.hook_calls import HookCalls
 from bot.hooks import Answered, Origin
-from bot.llm.catalogue import was_prompt_cut
 from bot.llm.model import ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
@@ -42,12 +41,10 @@ from bot.store.parts import note_part
 from bot.store.replies import Settled
 from bot.store.tables import MessageKind
 from bot.tasks import Tasks
+from bot.token_lessons import learn_from_answer, learn_from_refusal, smaller_budget
 from bot.turn import Turn
 
 log = structlog.get_logger(__name__)
-
-RETRY_BUDGET_RATIO = 0.7
-"""How much of the budget the one retry takes after the server found the prompt too long (M17)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,28 +203,25 @@ class TurnRunner:
                 prompt = await self.builder.build(turn, factor=factor, tools=tools)
         self.meter.note(turn, prompt.usage)
         show = partial(_show_doing_alone, stream) if progress.is_held else stream.update
-        keep = partial(self.rounds.keep, turn)
+        ask = partial(self.agent.answer, turn, answer=progress.answer, show=show, keep=partial(self.rounds.keep, turn))
         progress.answer.exchanges = await self.rounds.resume(turn, is_recovered=progress.request.channel is None)
         try:
-            last = await self.agent.answer(turn, prompt, progress.answer, show, keep)
+            last = await ask(prompt)
         except ContextTooLong as error:
             log.warning("turn.context_too_long", model=turn.model, limit=error.limit, given=error.given)
             progress.is_retry = True
             progress.answer.fail(error.kind)
-            is_plain = not turn.images and not progress.answer.exchanges
-            is_lesson = bool(error.given) and is_plain and error.model == turn.model
-            if error.given and is_lesson:
-                self.tokens.learn(turn.model, progress.answer.calls[-1].counted, error.given)
-            budget, factor = _smaller_budget(progress, error), self.tokens.factor(turn.model)
+            is_lesson = learn_from_refusal(self.tokens, progress, error)
+            budget, factor = smaller_budget(progress, error), self.tokens.factor(turn.model)
             prompt = await self.builder.build(turn, factor=factor, tools=tools, budget=budget)
-            last = await self.agent.answer(turn, prompt, progress.answer, show, keep)
+            last = await ask(prompt)
             if is_lesson:
                 return prompt  # the next one fits by what was learned, and need not be as short as this
         self.opener.remember(turn, last)
         return prompt
 
     async def _finish(self, progress: Progress, stream: ReplyStream, prompt: Prompt) -> None:
-        self._learn(progress)
+        learn_from_answer(self.tokens, progress)
         if not progress.answer.text.strip():
             await self._fail(progress, stream, _EMPTY.get(progress.answer.finish, "empty"))
             return
@@ -242,25 +236,6 @@ class TurnRunner:
         """An answer that the model's limit or the end of its stream cut short; to a bot it is as if it was stopped."""
         turn, text = progress.turn, progress.answer.text
         return stopped(text) if turn.asker.is_bot else unfinished(text, self._text("answer-unfinished", turn))
-
-    def _learn(self, progress: Progress) -> None:
-        """Correct the model's token factor by what the server counted."""
-        first, model = progress.answer.calls[0], progress.turn.model
-        if first.completion is None or first.completion.usage is None or progress.turn.images or progress.is_retry:
-            return
-        if first.completion.model not in ("", model):
-            return
-        estimated, counted = first.usage.used - first.usage.max_tokens, first.completion.usage.input_tokens
-        if was_prompt_cut(estimated_tokens=estimated, input_tokens=counted):
-            log.warning(
-                "model.prompt_truncated",
-                model=model,
-                estimated=estimated,
-                counted=counted,
-                remedy="raise the server's context length, or set the provider's CONTEXT_WINDOW to it",
-            )
-            return
-        self.tokens.learn(model, first.counted, counted)
 
     async def _fail(self, progress: Progress, stream: ReplyStream, kind: str) -> None:
         """Tell people that there is no answer; what was shown before stays, marked as cut."""
@@ -328,14 +303,6 @@ class TurnRunner:
     def _text(self, message_id: str, turn: Turn, **facts: str | int) -> str:
         language = turn.settings.values.language
         return self.catalogue.text(message_id, turn.asker.locale if language == "auto" else language, **facts)
-
-
-def _smaller_budget(progress: Progress, error: ContextTooLong) -> int:
-    """What the prompt of the one retry may fill, tool rounds included: less than was too much."""
-    turn, refused = progress.turn, progress.answer.calls[-1].usage
-    filled = refused.used - refused.max_tokens
-    room = min(turn.budget, filled, turn.budget if error.limit is None else error.limit - turn.reserve)
-    return int(room * RETRY_BUDGET_RATIO)
 
 
 async def _show_doing_alone(stream: ReplyStream, _text: str, *, doing: str = "") -> None:

@@ -39,7 +39,16 @@ ROWS: tuple[tuple[str, ...], ...] = (
     ("bot.dispatch", "bot.scheduler", "bot.opening", "bot.news", "bot.warming", "bot.gauge", "bot.approvals"),
     ("bot.commands",),
     ("bot.pipeline", "bot.recording", "bot.judging", "bot.introduction", "bot.asking"),
-    ("bot.runner", "bot.senses", "bot.spoken", "bot.progress", "bot.screening", "bot.cascade", "bot.reminding"),
+    (
+        "bot.runner",
+        "bot.senses",
+        "bot.spoken",
+        "bot.progress",
+        "bot.token_lessons",
+        "bot.screening",
+        "bot.cascade",
+        "bot.reminding",
+    ),
     ("bot.extensions", "bot.guarded", "bot.moderation", "bot.app", "bot.cli", "bot.web", "bot.__main__"),
     ("bot.testing",),
 )

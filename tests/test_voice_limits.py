@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.llm.tariffs import vendor_tariff
-from bot.llm.transcripts import read_transcript
+from bot.llm.transcripts import TOKENS_A_SECOND, read_transcript
 from bot.quota import AUTO_PER_MINUTE
 from bot.store.images import ImageRow
 from bot.voice import seconds_of
@@ -100,11 +100,26 @@ def test_a_sound_file_that_tells_no_length_is_as_long_as_its_bytes_may_be(note: 
     assert seconds_of(row) == 301
 
 
-def test_a_minute_and_a_million_characters_cost_what_their_vendor_asks() -> None:
-    whisper, speech = vendor_tariff("openai/whisper-1"), vendor_tariff("openai/tts-1")
+@pytest.mark.parametrize(
+    ("model", "read", "written", "dollars"),
+    [
+        ("whisper-1", 60 * TOKENS_A_SECOND, 0, 0.006),
+        ("gpt-transcribe", 60 * TOKENS_A_SECOND, 0, 0.0045),
+        ("gpt-4o-transcribe", 1_000_000, 1_000_000, 12.5),
+        ("gpt-4o-mini-transcribe", 1_000_000, 1_000_000, 6.25),
+        ("tts-1", 1_000_000, 0, 15),
+        ("tts-1-hd", 1_000_000, 0, 30),
+        ("gpt-4o-mini-tts", 1_000_000, 0, 16),
+        ("omni-moderation-latest", 1_000_000, 0, 0),
+    ],
+)
+def test_what_hears_and_speaks_costs_what_its_vendor_asks(model: str, read: int, written: int, dollars: float) -> None:
+    tariff = vendor_tariff(f"openai/{model}")
+    assert tariff is not None
+    assert tariff.cost_of(input_tokens=read, output_tokens=written) == round(dollars * 1e9)
+
+
+def test_a_server_that_counts_seconds_is_read_in_tokens() -> None:
     heard = read_transcript({"text": "", "usage": {"seconds": 60}}).usage
-    assert whisper is not None
-    assert speech is not None
     assert heard is not None
-    assert whisper.charged(heard).cost == 6_000_000
-    assert speech.cost_of(input_tokens=1_000_000, output_tokens=0) == 15_000_000_000
+    assert heard.input_tokens == 60 * TOKENS_A_SECOND

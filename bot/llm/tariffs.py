@@ -113,7 +113,7 @@ def _table() -> Mapping[str, Tariff]:
             input=float(read) * PER_MILLION,
             cached=float(cached) * PER_MILLION,
             output=float(written) * PER_MILLION,
-            currency="USD",
+            currency="USD" if float(read) or float(written) else None,
         )
         for name, read, cached, written in rows
     }
@@ -280,13 +280,22 @@ groq/qwen/qwen3-32b 0.29 0.29 0.59
 groq/qwen/qwen3-8-27b 0.8 0.8 4
 """
 
-# The same of what hears and speaks, as OpenAI's price list has it by the minute and the character. A token is a tenth
-# of a second that is heard, or a character that is spoken.
+# The same of what hears, speaks and judges, from each model's page below developers.openai.com/api/docs/models, read on
+# 2026-11-30. A token is a tenth of a second that is heard, or a character that is spoken:
+# - whisper-1 0.006 and gpt-transcribe 0.0045 dollars a minute, of 600 such tokens;
+# - gpt-4o-transcribe 2.50 and 10, gpt-4o-mini-transcribe 1.25 and 5 by tokens, which the server counts;
+# - tts-1 15 and tts-1-hd 30 for a million characters;
+# - gpt-4o-mini-tts 0.60 for a million tokens of text and 12 for those of sound, of which its server tells none: 4,096
+#   characters were 877 of the former and six times as many of the latter, so 15.5 for a million characters
+#   (sanand0/blog, openai-tts-cost, 2025-11-02), and rather thought too dear;
+# - omni-moderation asks nothing.
 _VOICES = """\
 whisper-1 10 10 0
-gpt-4o-transcribe 6 6 10
-gpt-4o-mini-transcribe 3 3 5
+gpt-transcribe 7.5 7.5 0
+gpt-4o-transcribe 2.5 2.5 10
+gpt-4o-mini-transcribe 1.25 1.25 5
 tts-1 15 15 0
 tts-1-hd 30 30 0
 gpt-4o-mini-tts 16 16 0
+omni-moderation 0 0 0
 """

@@ -161,6 +161,7 @@ async def test_azure_is_asked_at_its_deployments_with_the_date_of_its_api_and_th
         assert server.last.path == "/openai/deployments/my deployment/chat/completions"
         assert server.last.query == {"api-version": "2024-10-21"}
         assert server.last.headers["api-key"] == SECRET
+        assert "Authorization" not in server.last.headers
         assert await model.list_models("test") == ()  # names of models, not of deployments
 
 

@@ -18,7 +18,7 @@ import aiohttp
 
 from bot.llm.answer import BrokenAnswer
 from bot.llm.refusals import Refusal, read_refusal
-from bot.llm.transport import AiohttpTransport, Response, Undecodable
+from bot.llm.transport import AiohttpTransport, Response, Undecodable, leave_out_bearer
 from bot.sparing import put_off
 
 with put_off("openai.types", "openai.providers", "openai._module_client"):  # most of it, for what we never call
@@ -75,9 +75,11 @@ class Connection:
     """Requests to one endpoint. Every method raises `FAULTS`."""
 
     def __init__(self, address: str, *, api_key: str, headers: Mapping[str, str], api_version: str = "") -> None:
-        """With an `api_version` it is Azure's: the deployment stands in the address, and the key in a header."""
+        """With an `api_version` it is Azure's: the deployment stands in the address, and the key in a header
+        of its own alone."""
         self._is_azure = bool(api_version)
         more = {"api-key": api_key} if api_version else {}
+        hooks = {"request": [leave_out_bearer]} if api_version else {}
         transport = AiohttpTransport(address, connect_seconds=CONNECT_SECONDS, idle_seconds=IDLE_SECONDS)
         self._client = openai.AsyncOpenAI(
             api_key=api_key or "none",  # the SDK insists on a key; servers without one ignore it
@@ -86,7 +88,7 @@ class Connection:
             timeout=None,  # patience is the caller's, and the transport's for connecting
             default_headers={**more, **headers},
             default_query={"api-version": api_version} if api_version else None,
-            http_client=openai.DefaultAsyncHttpxClient(transport=transport),
+            http_client=openai.DefaultAsyncHttpxClient(transport=transport, event_hooks=hooks),
         )
 
     async def ask(self, body: Mapping[str, Any]) -> object:

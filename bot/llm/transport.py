@@ -61,6 +61,11 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
         )
 
 
+async def leave_out_bearer(request: httpx2.Request) -> None:
+    """Take away the header that the SDK always puts the key into."""
+    request.headers.pop("Authorization", None)
+
+
 class _Body(httpx2.AsyncByteStream):
     """What follows the headers, as it arrives."""
 

@@ -58,6 +58,8 @@ class _Call:
     model: str
     quirks: set[Quirk]
     deadline: float
+    first_token: float
+    """Seconds that an attempt may take to begin."""
     room: int
     """Tokens that may be added to the output limit for reasoning."""
     tried: list[Quirk] = field(default_factory=list)
@@ -104,7 +106,8 @@ class OpenAIModel(Endpoints):
                         else:
                             completion = event
             except FAULTS as error:
-                refusal, total_ms = call.provider.fault(error), self._ms_since(call.started)
+                total_ms = self._ms_since(call.started)
+                refusal = call.provider.fault(error, first_token=call.first_token)
                 if call.short is not None:
                     yield replace(call.short, usage=None)  # told before; that of this attempt is unknown
                 elif refusal.filtered and not call.has_shown:
@@ -138,6 +141,15 @@ class OpenAIModel(Endpoints):
         provider, _, name = model.partition("/")
         await self._quirks.forget(self._providers[provider].endpoint, name)
 
+    def patience(self, request: ModelRequest) -> float:
+        """Seconds that an answer may take to begin: fewer where another model can answer, unless this one may reason
+        first, which many servers do without a word.
+        """
+        provider = self.provider_of(request.model)
+        is_told = self._thinking(request).get("can_stop_thinking", False) and not request.thinking
+        may_think = request.thinking or (self._catalogue.limits(request.model).thinking and not is_told)
+        return provider.patience(provider.first_token_timeout, is_last=may_think or not request.fallbacks)
+
     def _begin(self, request: ModelRequest) -> _Call:
         provider, model = self.provider_of(request.model), request.model.partition("/")[2]
         known = known_of(provider.kind, model)
@@ -147,6 +159,7 @@ class OpenAIModel(Endpoints):
             model=model,
             quirks=set(self._quirks.known(provider.endpoint, model) | (known.quirks if known else frozenset())),
             deadline=asyncio.get_running_loop().time() + provider.total_timeout,
+            first_token=self.patience(request),
             room=min(REASONING_ROOM, self._catalogue.limits(request.model).context_window // 4),
         )
 
@@ -158,7 +171,7 @@ class OpenAIModel(Endpoints):
             call.model,
             frozenset(call.quirks),
             output_limit=self._output_limit(call),
-            **self._thinking(call),
+            **self._thinking(call.request),
             replay_field=self._replay_fields.get(call.request.model),
         )
         async with aclosing(self._chunks(call, answer)) as chunks:
@@ -184,7 +197,7 @@ class OpenAIModel(Endpoints):
                 whole = await connection.ask(call.body)
             yield whole
             return
-        patience = min(call.deadline, loop.time() + call.provider.first_token_timeout)
+        patience = min(call.deadline, loop.time() + call.first_token)
         async with asyncio.timeout_at(patience):
             stream = await connection.open_stream(call.body)
         kind = stream.response.headers.get("content-type", "")
@@ -259,12 +272,13 @@ class OpenAIModel(Endpoints):
         call.habits.add(Quirk.NEEDS_ROOM)
         return True
 
-    def _thinking(self, call: _Call) -> dict[str, Any]:
+    def _thinking(self, request: ModelRequest) -> dict[str, Any]:
         """How its reasoning is switched. Off is said only to models that are known to reason."""
-        if call.provider.thinking:
-            return {"style": call.provider.thinking}
-        known = known_of(call.provider.kind, call.model)
-        if known is None or not (call.request.thinking or self._catalogue.limits(call.request.model).thinking):
+        provider = self.provider_of(request.model)
+        if provider.thinking:
+            return {"style": provider.thinking}
+        known = known_of(provider.kind, request.model.partition("/")[2])
+        if known is None or not (request.thinking or self._catalogue.limits(request.model).thinking):
             return {}
         return {"style": known.thinking, "can_stop_thinking": known.can_stop_thinking}
 

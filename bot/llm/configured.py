@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,6 +20,9 @@ from bot.settings import KNOWN_SERVERS, ModelSettings, ProviderSettings, Setting
 
 LOCAL = "local"
 """Provider name of the embedded model."""
+
+FALLBACK_AFTER_SECONDS = 25.0
+"""How long a hosted server may be silent before another model answers; ours to choose. Most begin within five."""
 
 PRICES = {"cached_price", "input_price", "output_price", "currency"}
 """What is stated of a model besides what it can do."""
@@ -57,9 +60,20 @@ def configured_providers(settings: Settings, local: LocalModel | None) -> dict[s
         )
         for name, given in settings.providers.items()
     }
+    providers = {name: _with_patience(provider, settings.providers[name]) for name, provider in providers.items()}
     if local is not None:
         providers[LOCAL] = local_provider(local)
     return providers
+
+
+def _with_patience(provider: Provider, given: ProviderSettings) -> Provider:
+    """How long its silence is borne where another model can answer. At home as long as where none can: the first
+    request lets a server load its model, which takes a minute or two, and giving up ends the loading
+    (ollama/ollama#8006), so that it would never come to answer.
+    """
+    if given.fallback_after is not None:
+        return replace(provider, fallback_after=given.fallback_after.total_seconds())
+    return provider if runs_on_this_machine(provider) else replace(provider, fallback_after=FALLBACK_AFTER_SECONDS)
 
 
 def local_provider(local: LocalModel) -> Provider:

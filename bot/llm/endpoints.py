@@ -25,13 +25,15 @@ from bot.llm.verdicts import read_verdicts
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Provider:
-    """One endpoint as configured. Time-outs in seconds; `first_token_timeout` bounds every later silence too."""
+    """One endpoint as configured. Times in seconds; `first_token_timeout` bounds every later silence too."""
 
     name: str
     base_url: str
     api_key: SecretStr = field(default_factory=lambda: SecretStr(""))
     first_token_timeout: float = 120.0
     total_timeout: float = 600.0
+    fallback_after: float | None = None
+    """How long silence is borne where another model can answer; `None` = as long as where none can."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     kind: Kind | None = None
     """What it is, as far as something is known of its kind."""
@@ -47,9 +49,13 @@ class Provider:
         """What quirks are remembered under: name and host, not the port, which changes for the embedded model."""
         return f"{self.name}@{urlsplit(self.base_url).hostname or ''}"
 
-    def fault(self, error: Exception) -> Refusal:
-        """What a fault on the way to it means."""
-        limits = f"{self.first_token_timeout:g} s for the first token, {self.total_timeout:g} s for all"
+    def patience(self, seconds: float, *, is_last: bool) -> float:
+        """How long of so many seconds it may be silent, where it is or is not the last to be asked."""
+        return seconds if is_last or self.fallback_after is None else min(seconds, self.fallback_after)
+
+    def fault(self, error: Exception, *, first_token: float) -> Refusal:
+        """What a fault on the way to it means; `first_token` is how long it had to begin."""
+        limits = f"{first_token:g} s for the first token, {self.total_timeout:g} s for all"
         return read_fault(error, address=self.base_url, limits=limits)
 
 

@@ -73,14 +73,14 @@ class Router:
         """Answer a request; see `Model.stream`. Nobody else is asked once text was yielded, nor when the model that was
         meant says that the request is wrong.
         """
-        order, told = self._order(request), request.model
+        (order, fresh), told = self._order(request), request.model
         for place, name in enumerate(order, start=1):
             if name != told:
                 yield Handover(model=name)
             told, has_shown, begun = name, False, self._clock()
             started = begun
             try:
-                asked = replace(self._fitted(request, name), fallbacks=tuple(order[place:]))
+                asked = replace(self._fitted(request, name), fallbacks=order[place:fresh])
                 async with aclosing(self._model.stream(asked)) as events:
                     async for event in events:
                         if isinstance(event, TextDelta | Completion):
@@ -108,17 +108,19 @@ class Router:
             for name, pause in self._pauses.items()
         ]
 
-    def _order(self, request: ModelRequest) -> Sequence[str]:
-        """The models to ask: what is left alone comes last, so that it is asked if nobody else can answer."""
+    def _order(self, request: ModelRequest) -> tuple[tuple[str, ...], int]:
+        """The models to ask: what is left alone comes last, so that it is asked if nobody else can answer. And how many
+        come before that: those are worth being asked soon.
+        """
         names = tuple(dict.fromkeys((request.model, *request.fallbacks)))
         if len(names) == 1:
-            return names
+            return names, 1
         now = self._clock()
         paused = [name for name in names if any(pause.until > now for pause in self._pauses_of(name))]
         fresh = [name for name in names if name not in paused]
         for pause in self._pauses_of(fresh[0]) if fresh else ():
             pause.until = now + pause.seconds  # one request tries it; the others go round it meanwhile
-        return (*fresh, *paused)
+        return (*fresh, *paused), len(fresh)
 
     def _pauses_of(self, model: str) -> Sequence[_Pause]:
         names = (model, model.partition("/")[0])

@@ -65,6 +65,11 @@ class ProviderSettings(Group):
         0, ge=0, description="answers that it writes at once, more wait and places take turns; 0 = as many as are asked"
     )
     first_token_timeout: Seconds = Field(timedelta(seconds=120), description="seconds until an answer must begin")
+    fallback_after: Seconds | None = Field(
+        None,
+        description="likewise, where another model can answer and this one does not reason first; empty = 25, at home as "
+        "FIRST_TOKEN_TIMEOUT",
+    )
     total_timeout: Seconds = Field(timedelta(seconds=600), description="seconds until it must have ended")
 
 

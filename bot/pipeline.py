@@ -37,7 +37,7 @@ from bot.quota import Admission, Rate
 from bot.recording import Heard, Recorder
 from bot.storable import storable_inbound
 from bot.store import sessions
-from bot.store.database import Database
+from bot.store.database import Database, DiskFull
 
 log = structlog.get_logger(__name__)
 
@@ -63,11 +63,17 @@ class Pipeline:
         """Take one inbound. Returns when it is stored and a command is answered; a turn goes on in the background."""
         try:
             await self._deliver(inbound)
+        except DiskFull as error:
+            log.error("pipeline.disk_full", session=inbound.channel.session_key, problem=str(error))
+            await self._apologise(inbound, error, "model-disk-full")
         except Exception as error:
             log.error("pipeline.failed", kind=inbound.kind.value, session=inbound.channel.session_key, exc_info=error)
-            await self.hooks.on_error(Origin.INBOUND, inbound.channel, error)
-            if _asks(inbound) or self.judge.command_line(inbound) is not None:
-                await self._tell(inbound, self.desk.catalogue.text("error-internal", inbound.author.locale))
+            await self._apologise(inbound, error, "error-internal")
+
+    async def _apologise(self, inbound: Inbound, error: Exception, message_id: str) -> None:
+        await self.hooks.on_error(Origin.INBOUND, inbound.channel, error)
+        if _asks(inbound) or self.judge.command_line(inbound) is not None:
+            await self._tell(inbound, self.desk.catalogue.text(message_id, inbound.author.locale))
 
     async def welcome(self, channel: ChannelRef, author: Author) -> None:
         """Let the persona greet somebody who has said nothing yet (the terminal)."""

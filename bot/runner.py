@@ -36,7 +36,7 @@ from bot.running_rounds import RunningRounds
 from bot.screening import Screen, TurnRefused
 from bot.settling import answer_rows, new_reply, store_settled, store_unshown, tool_round
 from bot.store import replies
-from bot.store.database import Database
+from bot.store.database import Database, DiskFull
 from bot.store.parts import note_part
 from bot.store.replies import Settled
 from bot.store.tables import MessageKind
@@ -85,10 +85,12 @@ class TurnRunner:
         except Exception as error:
             log.error("turn.not_opened", session=request.session_id, exc_info=error)
             await self.hooks.on_error(Origin.TURN, request.channel, error)
-            await self._tell_unopened(request)
+            await self._tell_unopened(request, "disk-full" if isinstance(error, DiskFull) else ModelError.kind)
             return ()
         try:
             await self._carry_out(progress, stream)
+        except DiskFull as error:
+            await self._leave_unstored(progress, stream, error)
         except asyncio.CancelledError:
             await self._take_back_unseen(progress, stream)
             raise
@@ -110,6 +112,8 @@ class TurnRunner:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
             await self._fail(progress, stream, error.kind)
             await self.hooks.on_error(Origin.MODEL, turn.session.channel, error)
+        except DiskFull:
+            raise
         except Exception as error:
             log.error("turn.broken", session=turn.session.channel.session_key, exc_info=error)
             await self._fail(progress, stream, ModelError.kind)
@@ -126,19 +130,28 @@ class TurnRunner:
         taken_back = None if may_be_seen else reply_id
         await self.db.run(store_unshown, None, taken_back, progress.take_calls(), self.now())
 
+    async def _leave_unstored(self, progress: Progress, stream: ReplyStream, error: DiskFull) -> None:
+        """Nothing more can be kept of this turn. What nobody has seen stays to be answered, with what is said next or
+        after a restart; what was seen is not said again.
+        """
+        log.error("turn.disk_full", session=progress.turn.session.channel.session_key, problem=str(error))
+        await self.hooks.on_error(Origin.TURN, progress.turn.session.channel, error)
+        if not await stream.discard():
+            await self._tell_unopened(progress.request, "disk-full")
+
     async def turn_away(self, request: TurnRequest) -> None:
         """Take back the sign that an answer to a command is coming (D10)."""
         if request.channel is not None and request.reply_handle is not None:
             adapter = self.adapters[request.channel.platform]
             await (await adapter.open_reply(request.channel, handle=request.reply_handle)).discard()
 
-    async def _tell_unopened(self, request: TurnRequest) -> None:
+    async def _tell_unopened(self, request: TurnRequest, kind: str) -> None:
         if request.author_is_bot or request.channel is None:
             return
         reply_to = None if request.channel.is_dm else request.reply_to
         adapter = self.adapters[request.channel.platform]
         stream = await adapter.open_reply(request.channel, reply_to=reply_to, handle=request.reply_handle)
-        await stream.fail(Outbound(text=self.catalogue.text(f"model-{ModelError.kind}", request.locale)))
+        await stream.fail(Outbound(text=self.catalogue.text(f"model-{kind}", request.locale)))
 
     async def _open_turn(self, request: TurnRequest) -> Turn | None:
         turn = await self.opener.open(request)

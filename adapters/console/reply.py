@@ -90,7 +90,7 @@ class ConsoleReply:
         self._surface, self._ticket, self._before_send, self._why = surface, ticket, before_send, why
         self._exports = exports
         self._speaker = speaker
-        self._text = ""
+        self._text, self._is_seen = "", False
         ticket.begin()
         surface.begin(self)
 
@@ -100,7 +100,7 @@ class ConsoleReply:
         shown = "\n\n".join(filter(str.strip, (text, doing)))
         if shown:
             await self._announce()
-            self._text = text
+            self._text, self._is_seen = text, True
             with self._unless_gone():
                 await self._surface.grow(self, shown)
 
@@ -139,7 +139,7 @@ class ConsoleReply:
     async def discard(self) -> bool:
         """End without showing anything more."""
         await self._end()
-        return bool(self._text)
+        return self._is_seen
 
     async def _end(self, *outbounds: Outbound) -> tuple[SentPart, ...]:
         harmless = [replace(outbound, text=outbound.text.translate(CONTROLS)) for outbound in outbounds]
@@ -147,6 +147,7 @@ class ConsoleReply:
         try:
             for outbound in shown:
                 await self._announce()
+                self._is_seen = True
                 with self._unless_gone():
                     await self._surface.show(self, outbound)
         finally:

@@ -11,12 +11,16 @@ from bot.store.database import DatabaseUnusable
 from bot.store.lock import holder_of
 from bot.store.mounts import shared_below
 from bot.store.schema import SchemaState
-from bot.store.trial import try_writing
+from bot.store.trial import free_bytes, try_writing
 
 LOCAL_DISK = (
     "Set DATA_DIR to a folder on a local disk; in a container use a named volume, as compose.yaml does, "
     "and no folder of another machine"
 )
+
+
+LEAST_FREE_BYTES = 100_000_000
+"""Ours to choose: a busy group writes some MB a day, and cleaning the file up takes its size once more."""
 
 
 def storage_findings(settings: Settings) -> Iterator[Finding]:
@@ -40,6 +44,13 @@ def storage_findings(settings: Settings) -> Iterator[Finding]:
         )
     if problem := shared_storage(settings):
         yield Finding(severity=Severity.WARNING, subject="database", message=problem, remedy=LOCAL_DISK)
+    if (free := free_bytes(url)) is not None and free < LEAST_FREE_BYTES:
+        yield Finding(
+            severity=Severity.WARNING,
+            subject="database",
+            message=f"its disk is nearly full: {free / 1e6:.0f} MB are free, and once none are nothing is answered",
+            remedy="Free some space there, or set DATA_DIR to a folder on a larger disk",
+        )
 
 
 def shared_storage(settings: Settings) -> str | None:

@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import structlog
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
 from bot.errors import OperatorError
 
@@ -34,6 +34,15 @@ Tx = Connection
 
 class DatabaseUnusable(OperatorError):
     """The database cannot be opened or upgraded; the sentence says what to do."""
+
+
+class DiskFull(OperatorError):
+    """There is no room for what was to be stored; of that transaction nothing is."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        where = f"below {folder.absolute()} " if folder else ""
+        super().__init__(f"the disk {where}is full, so nothing can be stored. Free some space; a restart is not needed")
 
 
 class Database:
@@ -94,8 +103,14 @@ def _transaction(
     engine: Engine, work: Callable[Concatenate[Tx, P], T], *args: P.args, **kwargs: P.kwargs
 ) -> Callable[[], T]:
     def run() -> T:
-        with engine.begin() as tx:
-            return work(tx, *args, **kwargs)
+        try:
+            with engine.begin() as tx:
+                return work(tx, *args, **kwargs)
+        except OperationalError as error:
+            if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
+                path = database_file(engine.url)
+                raise DiskFull(path.parent if path else None) from error
+            raise
 
     return run
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sqlite3
 import tempfile
 from contextlib import closing
@@ -40,6 +41,15 @@ def try_writing(url: str) -> str:
     except sqlite3.Error as error:
         raise DatabaseUnusable(f"{database.absolute()} {_what_to_do(error)}") from error
     return mode
+
+
+def free_bytes(url: str) -> int | None:
+    """Room on the disk of a database; `None` for one in memory, and where nobody knows."""
+    database = database_file(make_url(url))
+    try:
+        return None if database is None else shutil.disk_usage(_nearest_folder(database.parent)).free
+    except OSError:
+        return None
 
 
 def _nearest_folder(folder: Path) -> Path:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
-from bot.chat import Adapter, ChannelRef, Outbound, ReplyStream, SentPart
+from bot.chat import Adapter, ChannelRef, Outbound, ReplyOptions, ReplyStream, SentPart
 from bot.hook_calls import HookCalls
 
 
@@ -21,8 +21,8 @@ class _SeenAdapter:
     hooks: HookCalls
     adapter: Adapter
 
-    async def open_reply(self, channel: ChannelRef, **given: Any) -> ReplyStream:
-        return _SeenStream(self.hooks, channel, await self.adapter.open_reply(channel, **given))
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:
+        return _SeenStream(self.hooks, channel, await self.adapter.open_reply(channel, **options))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.adapter, name)

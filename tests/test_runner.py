@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Coroutine
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from sqlalchemy import text
@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from adapters.pacing import PacedReply, Uncertain, Unreachable, Wait
 from bot.app import App
-from bot.chat import Author, BeforeSend, ChannelRef, PartShown, ReplyStream, Speaker
+from bot.chat import Author, ChannelRef, ReplyOptions, ReplyStream
 from bot.dispatch import TurnRequest
 from bot.llm.model import ModelError, ModelRequest, ModelUnreachable
 from bot.store.database import Tx
@@ -57,24 +57,14 @@ class Staged(FakeAdapter):
             self.grows.set()
         return task
 
-    async def open_reply(  # type: ignore[override]  # another kind of stream
-        self,
-        channel: ChannelRef,
-        *,
-        reply_to: str | None = None,
-        handle: object | None = None,
-        before_send: BeforeSend | None = None,
-        part_shown: PartShown | None = None,
-        max_parts: int = 5,
-        speaker: Speaker | None = None,
-    ) -> ReplyStream:
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:  # type: ignore[override]  # another kind of stream
         """An answer that is shown at once."""
         clock, sleep = self.stage.clock, self.stage.clock.sleep
         return PacedReply(
             self.stage,
             spawn=self._spawn,
-            before_send=before_send,
-            part_shown=part_shown,
+            before_send=options.get("before_send"),
+            part_shown=options.get("part_shown"),
             quiet=timedelta(0),
             clock=clock,
             sleep=sleep,

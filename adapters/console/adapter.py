@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, Unpack
 
 from adapters.console.files import attached
 from adapters.console.paper import Paper
@@ -17,17 +17,15 @@ from adapters.console.reply import ConsoleReply, Surface, Ticket
 from adapters.incoming import inert
 from bot.chat import (
     Author,
-    BeforeSend,
     ChannelRef,
     CommandMenu,
     Deliver,
     Finding,
     Inbound,
     InboundKind,
-    PartShown,
+    ReplyOptions,
     ReplyStream,
     Severity,
-    Speaker,
     Visibility,
 )
 
@@ -115,21 +113,12 @@ class ConsoleAdapter:
         """End the input."""
         await self.stop_listening()
 
-    async def open_reply(
-        self,
-        channel: ChannelRef,
-        *,
-        reply_to: str | None = None,
-        handle: object | None = None,
-        before_send: BeforeSend | None = None,
-        part_shown: PartShown | None = None,
-        max_parts: int = 5,
-        speaker: Speaker | None = None,
-    ) -> ReplyStream:
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:
         """Begin an answer. There is no limit to its length, so `max_parts` has no meaning here."""
+        handle, speaker = options.get("handle"), options.get("speaker")
         ticket = handle if isinstance(handle, Ticket) else Ticket()
         name = inert(speaker.name) if speaker and speaker.is_one_of_several else ""
-        return ConsoleReply(self._surface, ticket, before_send, self._why, self._exports, name)
+        return ConsoleReply(self._surface, ticket, options.get("before_send"), self._why, self._exports, name)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Nothing: what a terminal has shown stays."""

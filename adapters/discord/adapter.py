@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import structlog
 
@@ -21,14 +22,13 @@ from adapters.discord.refusals import Refusals
 from adapters.discord.rights import Rights
 from adapters.pacing import Refused, Unreachable, Wait
 from bot.chat import (
-    BeforeSend,
+    MOST_PARTS,
     ChannelRef,
     CommandMenu,
     Deliver,
     Finding,
-    PartShown,
+    ReplyOptions,
     ReplyStream,
-    Speaker,
     WantsFiles,
     wants_files_for_us,
 )
@@ -101,32 +101,28 @@ class DiscordAdapter:
         await self._connection.close()
         await self._files.close()
 
-    async def open_reply(
-        self,
-        channel: ChannelRef,
-        *,
-        reply_to: str | None = None,
-        handle: object | None = None,
-        before_send: BeforeSend | None = None,
-        part_shown: PartShown | None = None,
-        max_parts: int = 5,
-        speaker: Speaker | None = None,
-    ) -> ReplyStream:
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:
         """Begin an answer: shows the typing sign, sends nothing yet. A speaker has its own face in a server, if that
         is wanted, but in the answer to a command its name alone, and in a private chat none.
         """
+        speaker, handle = options.get("speaker"), options.get("handle")
         wears_face = speaker is not None and speaker.has_own_face and self._options.faces and not channel.is_dm
         face = Face(self._faces, channel, speaker) if speaker and wears_face else None
         transport = DiscordTransport(
             self._connection.logged_in,
             channel,
-            reply_to=reply_to,
+            reply_to=options.get("reply_to"),
             handle=handle if isinstance(handle, InteractionHandle) else None,
-            max_parts=max_parts,
+            max_parts=options.get("max_parts", MOST_PARTS),
             refusals=self._refusals,
             face=face,
         )
-        return DiscordReply(transport, spawn=self._spawn, before_send=before_send, part_shown=part_shown)
+        return DiscordReply(
+            transport,
+            spawn=self._spawn,
+            before_send=options.get("before_send"),
+            part_shown=options.get("part_shown"),
+        )
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours; those already gone, or out of reach, are fine."""

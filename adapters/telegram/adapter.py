@@ -7,6 +7,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
+from typing import Unpack
 
 import structlog
 from telegram import User
@@ -30,15 +31,14 @@ from adapters.telegram.reading import Me
 from adapters.telegram.request import TelegramRequest
 from adapters.telegram.rights import Rights
 from bot.chat import (
-    BeforeSend,
+    MOST_PARTS,
     ChannelRef,
     CommandMenu,
     Deliver,
     Finding,
-    PartShown,
+    ReplyOptions,
     ReplyStream,
     Severity,
-    Speaker,
     WantsFiles,
     wants_files_for_us,
 )
@@ -138,31 +138,27 @@ class TelegramAdapter:
         await self._stop()
         await self._release()
 
-    async def open_reply(
-        self,
-        channel: ChannelRef,
-        *,
-        reply_to: str | None = None,
-        handle: object | None = None,
-        before_send: BeforeSend | None = None,
-        part_shown: PartShown | None = None,
-        max_parts: int = 5,
-        speaker: Speaker | None = None,
-    ) -> ReplyStream:
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:
         """Begin an answer: shows the typing sign, sends nothing yet. A pressed button's answer takes its place. Where
         several personas speak, the name of whoever does stands above.
         """
+        speaker, handle, reply_to = options.get("speaker"), options.get("handle"), options.get("reply_to")
         transport = TelegramTransport(
             self._outbox,
             channel,
             reply_to=int(reply_to) if reply_to and handle is None else None,  # a press has no message id
             pressed=handle if isinstance(handle, Pressed) else None,
-            max_parts=max_parts,
+            max_parts=options.get("max_parts", MOST_PARTS),
             own_name=(self._me.username or "") if self._me else "",
             speaker_name=inert(speaker.name) if speaker and speaker.is_one_of_several else "",
         )
-        pace = self._options.private_pace if channel.is_dm else self._options.group_pace
-        return PacedReply(transport, interval=pace, before_send=before_send, part_shown=part_shown, spawn=self._spawn)
+        return PacedReply(
+            transport,
+            spawn=self._spawn,
+            interval=self._options.private_pace if channel.is_dm else self._options.group_pace,
+            before_send=options.get("before_send"),
+            part_shown=options.get("part_shown"),
+        )
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours; those already gone, or too old, are fine."""

@@ -31,6 +31,7 @@ from bot.chat.messages import (
     speaks_to_us,
 )
 from bot.chat.replies import (
+    MOST_PARTS,
     BeforeSend,
     Button,
     LoadPicture,
@@ -39,6 +40,7 @@ from bot.chat.replies import (
     OutFile,
     PartShown,
     PartState,
+    ReplyOptions,
     ReplyStream,
     SentPart,
     Speaker,
@@ -46,6 +48,7 @@ from bot.chat.replies import (
 from bot.chat.words import SLASHES, Word, cut_words, leaves_quote_open, opens_quote
 
 __all__ = [
+    "MOST_PARTS",
     "QUOTED",
     "SLASHES",
     "Adapter",
@@ -77,6 +80,7 @@ __all__ = [
     "PartShown",
     "PartState",
     "Quote",
+    "ReplyOptions",
     "ReplyStream",
     "SentPart",
     "Severity",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, Unpack
 
 from bot.chat.messages import ChannelRef, Inbound, speaks_to_us
-from bot.chat.replies import BeforeSend, PartShown, ReplyStream, Speaker
+from bot.chat.replies import ReplyOptions, ReplyStream
 
 Deliver = Callable[[Inbound], Awaitable[None]]
 """`Pipeline.deliver`: takes one inbound and never raises."""
@@ -63,20 +63,8 @@ class Adapter(Protocol):
     async def close(self) -> None:
         """Disconnect and release everything. Safe to call at any time, also before `run` (S18)."""
 
-    async def open_reply(
-        self,
-        channel: ChannelRef,
-        *,
-        reply_to: str | None = None,
-        handle: object | None = None,
-        before_send: BeforeSend | None = None,
-        part_shown: PartShown | None = None,
-        max_parts: int = 5,
-        speaker: Speaker | None = None,
-    ) -> ReplyStream:
-        """Begin an answer: shows the typing sign, sends nothing yet. A `reply_to` that is gone is ignored (D05), and
-        so is a `speaker` where the platform knows one face only.
-        """
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:
+        """Begin an answer: shows the typing sign, sends nothing yet."""
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Delete messages of ours where the platform allows it; those already gone are fine."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, TypedDict
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -125,3 +125,22 @@ class Speaker:
     is_one_of_several: bool = False
     """Whether others speak in the same place, so that people must be told who does."""
     picture: LoadPicture | None = field(default=None, compare=False, repr=False)
+
+
+MOST_PARTS = 5
+"""Messages that a reply may take where nobody says how many; the default of `MAX_REPLY_MESSAGES`."""
+
+
+class ReplyOptions(TypedDict, total=False):
+    """What an answer may begin with. An adapter leaves aside what its platform cannot do."""
+
+    reply_to: str | None
+    """The message that it refers to; one that is gone is ignored (D05)."""
+    handle: object | None
+    """The `reply_handle` of the inbound that it answers."""
+    before_send: BeforeSend | None
+    part_shown: PartShown | None
+    max_parts: int
+    """How many messages it may take, `MOST_PARTS` where nothing is said; what is longer ends in a file."""
+    speaker: Speaker | None
+    """Whose face and name it has, where the platform can show more than one."""

@@ -6,15 +6,15 @@ import asyncio
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Unpack
 
 from bot.chat import (
-    BeforeSend,
     ChannelRef,
     Deliver,
     Finding,
     Outbound,
-    PartShown,
     PartState,
+    ReplyOptions,
     SentPart,
     Speaker,
 )
@@ -78,19 +78,10 @@ class FakeAdapter:
         """End `run`."""
         self._closed.set()
 
-    async def open_reply(
-        self,
-        channel: ChannelRef,
-        *,
-        reply_to: str | None = None,
-        handle: object | None = None,
-        before_send: BeforeSend | None = None,
-        part_shown: PartShown | None = None,
-        max_parts: int = 5,
-        speaker: Speaker | None = None,
-    ) -> _FakeStream:
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> _FakeStream:
         """A stream that records."""
-        return _FakeStream(self, FakeReply(channel, reply_to, handle, speaker=speaker), before_send, part_shown)
+        reply_to, handle, speaker = options.get("reply_to"), options.get("handle"), options.get("speaker")
+        return _FakeStream(self, FakeReply(channel, reply_to, handle, speaker=speaker), options)
 
     async def delete(self, channel: ChannelRef, message_ids: Sequence[str]) -> None:
         """Record the deletion."""
@@ -138,11 +129,9 @@ class FakeAdapter:
 
 
 class _FakeStream:
-    def __init__(
-        self, adapter: FakeAdapter, reply: FakeReply, before_send: BeforeSend | None, part_shown: PartShown | None
-    ) -> None:
+    def __init__(self, adapter: FakeAdapter, reply: FakeReply, options: ReplyOptions) -> None:
         self._adapter, self._reply = adapter, reply
-        self._before_send, self._part_shown = before_send, part_shown
+        self._before_send, self._part_shown = options.get("before_send"), options.get("part_shown")
         self._message_id: str | None = None
 
     async def update(self, text: str, *, doing: str = "") -> None:
@@ -172,8 +161,8 @@ class _FakeStream:
 
     async def _begin(self) -> str:
         if self._message_id is None:
-            self._message_id = self._adapter.next_id()
             if self._before_send is not None:
                 await self._before_send()
+            self._message_id = self._adapter.next_id()
             self._adapter.replies.append(self._reply)
         return self._message_id

@@ -7,19 +7,18 @@ import random
 from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Unpack
 
 from adapters.pacing import PacedReply, Refused, Spawn, Uncertain, Unreachable, Wait
 from bot.chat import (
-    BeforeSend,
     ChannelRef,
     Deliver,
     Finding,
     Outbound,
-    PartShown,
     PartState,
+    ReplyOptions,
     ReplyStream,
     SentPart,
-    Speaker,
 )
 from bot.llm.model import (
     Completion,
@@ -118,27 +117,17 @@ class PlayedAdapter:
     async def close(self) -> None:
         self._closed.set()
 
-    async def open_reply(
-        self,
-        channel: ChannelRef,
-        *,
-        reply_to: str | None = None,
-        handle: object | None = None,
-        before_send: BeforeSend | None = None,
-        part_shown: PartShown | None = None,
-        max_parts: int = 5,
-        speaker: Speaker | None = None,
-    ) -> ReplyStream:
-        reply = ShownReply(channel, before_send is not None)
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:
+        reply = ShownReply(channel, options.get("before_send") is not None)
         self.replies.append(reply)
         if not self._kind.startswith("paced"):
-            return _PlainStream(self, reply, before_send, part_shown, streams="streams" in self._kind)
+            return _PlainStream(self, reply, options, streams="streams" in self._kind)
         assert self.spawn is not None
         return PacedReply(
             _PlayedTransport(self, reply),
             spawn=self.spawn,
-            before_send=before_send,
-            part_shown=part_shown,
+            before_send=options.get("before_send"),
+            part_shown=options.get("part_shown"),
             quiet=timedelta(0) if "streams" in self._kind else timedelta(days=9999),
             interval=timedelta(0),
             clock=lambda: self.now,
@@ -181,17 +170,9 @@ class PlayedAdapter:
 class _PlainStream:
     """A stream that awaits the platform in the turn itself, as a terminal does."""
 
-    def __init__(
-        self,
-        adapter: PlayedAdapter,
-        reply: ShownReply,
-        before_send: BeforeSend | None,
-        part_shown: PartShown | None,
-        *,
-        streams: bool,
-    ) -> None:
+    def __init__(self, adapter: PlayedAdapter, reply: ShownReply, options: ReplyOptions, *, streams: bool) -> None:
         self._adapter, self._reply, self._streams = adapter, reply, streams
-        self._before_send, self._part_shown = before_send, part_shown
+        self._before_send, self._part_shown = options.get("before_send"), options.get("part_shown")
         self._id: str | None = None
 
     async def update(self, text: str, *, doing: str = "") -> None:

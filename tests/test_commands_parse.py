@@ -83,6 +83,7 @@ SET = SPEC_OF["session set"]
         ("--name late night", {"name": "late night"}),
         ("--model a/b --persona luna", {"model": "a/b", "persona": "luna"}),
         ("timezone UTC —for place", {"key": "timezone", "value": "UTC", "for": "place"}),
+        ("–t on —p bryony", {"thinking": "on", "persona": "bryony"}),
         ("timezone UTC -f channel", {"key": "timezone", "value": "UTC", "for": "channel"}),
         ("--key timezone --value UTC", {"key": "timezone", "value": "UTC"}),
         ("--key timezone UTC", {"key": "timezone", "value": "UTC"}),

@@ -332,7 +332,7 @@ async def test_a_long_value_is_shown_in_part(make_app: MakeApp) -> None:
 
 async def test_values_of_the_menu_and_of_text_mean_the_same(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
-    (told,) = await chat.choose("session set", persona="Thrupp", thinking="on", name="night", key="burst.ms", value="5")
+    told, _ = await chat.choose("session set", persona="Thrupp", thinking="on", name="night", key="burst.ms", value="5")
     assert "`burst_ms` = 5" in told
     assert "Session **night**" in await chat.ask("/session", author=ALICE)
     await chat.choose("session reset", model="False", thinking="True")

@@ -120,3 +120,18 @@ async def test_a_group_is_introduced_to_with_the_comments_of_the_greeting(make_a
     assert (await first_contact(chat)).startswith("(a storm) Come in!\n")
     await chat.say("hello again", channel=spot())
     assert chat.last_prompt[0] == ("assistant", "Come in!")
+
+
+async def test_whom_set_or_reset_lets_speak_greets_once_as_after_use(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="thrupp")
+    greetings = {
+        "/session set -p bryony -t on": ["Lost property"],
+        "/session set persona thrupp": ["*ding* Good evening"],
+        "/session set persona bryony": [],
+        "/session reset": [],
+        "/session set -t off": [],
+    }
+    for line, greeting in greetings.items():
+        told, *more = await chat.say(line)
+        assert "`" in told, line
+        assert [text[: len(first)] for text, first in zip(more, greeting, strict=True)] == greeting, line

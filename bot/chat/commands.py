@@ -167,7 +167,7 @@ class CommandNames:
 
     def find_flag(self, typed: str, options: Iterable[OptionSpec]) -> OptionSpec | None:
         """The option whose flag somebody typed: `-p`, or `--persona` in any language."""
-        written = re.sub("^[–—]", "--", typed)  # phones write "--" as a dash
+        written = re.sub("^[–—]", "-" if len(typed) == 2 else "--", typed)  # phones write "--", editors "-" as a dash
         if written.startswith("--"):
             return self.find_option(written[2:], options)
         return next((option for option in options if option.flag == written.lower()), None)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from bot.cast import Cast, Member, write_cast
 from bot.chat import Button, CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands import changes
-from bot.commands.changes import Changes, Reach
+from bot.commands.changes import Changes, InForce, Reach
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.keys import find_persona, name_to_type, near_personas
 from bot.commands.members import cast_at, demand_room
@@ -73,7 +73,12 @@ async def use_persona(call: Call, desk: Desk) -> None:
         speaks = desk.text("persona-speaks", call.locale, persona=persona.name)
         told = [speaks, _who_stays(persona, cast, call, desk), _language_hint(persona, call, desk)]
     await call.answer(Outbound(text="\n".join(filter(None, told))))
-    if persona is not None and now.is_fresh:
+    await greet_if_new(persona, now, call, desk)
+
+
+async def greet_if_new(persona: Persona | None, now: InForce, call: Call, desk: Desk) -> None:
+    """Let a persona greet that was chosen here and has said nothing yet."""
+    if now.is_fresh:
         user = call.inbound.author.name
         await desk.greeter.greet(now.session, now.conversation_id, persona, user=user, position=call.message_id)
 

@@ -15,6 +15,7 @@ from bot.commands.keys import ALL, NAME, find_key, known_key, name_to_type, read
 from bot.commands.members import cast_at
 from bot.commands.moderation_rights import moderation_lines
 from bot.commands.offers import suggest_for_reset, suggest_for_set
+from bot.commands.persona import greet_if_new
 from bot.errors import UserError
 from bot.model_in_force import model_in_force
 from bot.overrides import SessionSettings, Source
@@ -95,7 +96,7 @@ def _listed(lines: Sequence[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
-async def set_session(call: Call, desk: Desk) -> Outbound:
+async def set_session(call: Call, desk: Desk) -> None:
     """`/session set`: every value is checked before any is stored."""
     reach = reach_of(call)
     typed, label = _typed_values(call, desk)
@@ -118,7 +119,15 @@ async def set_session(call: Call, desk: Desk) -> Outbound:
     ]
     lines += _who_left(values, now, call, desk)
     lines += await in_vain_lines(values, now.settings, call, desk)
-    return Outbound(text=f"{desk.text(f'session-set-{own.value}', call.locale)}\n\n{_listed(lines)}")
+    await _tell(f"{desk.text(f'session-set-{own.value}', call.locale)}\n\n{_listed(lines)}", now, call, desk)
+
+
+async def _tell(text: str, now: InForce, call: Call, desk: Desk) -> None:
+    """Answer; who speaks here from now on greets as after `/persona use`."""
+    await call.answer(Outbound(text=text))
+    persona = persona_for(desk.shelf(call), now.settings.values.persona)
+    if persona is not None and persona.id != call.persona_id:
+        await greet_if_new(persona, now, call, desk)
 
 
 def _who_left(changed: Collection[str], now: InForce, call: Call, desk: Desk) -> Iterator[str]:
@@ -170,7 +179,7 @@ def _is_word(key: str, word: str, desk: Desk) -> bool:
     return desk.names.find_choice(key, (word,)) is not None
 
 
-async def reset_session(call: Call, desk: Desk) -> Outbound:
+async def reset_session(call: Call, desk: Desk) -> None:
     """`/session reset`: let keys be inherited again, and say what still is not."""
     reach = reach_of(call)
     own = source_of(reach, call.inbound.channel)
@@ -188,7 +197,7 @@ async def reset_session(call: Call, desk: Desk) -> Outbound:
     pieces = [desk.text("session-reset-done", call.locale), _listed(lines)]
     if kept := now.settings.changed_at(own):
         pieces.append(desk.text(f"session-kept-{own.value}", call.locale, keys=", ".join(kept)))
-    return Outbound(text="\n\n".join(pieces))
+    await _tell("\n\n".join(pieces), now, call, desk)
 
 
 def _named_keys(call: Call, own: Source, desk: Desk) -> tuple[tuple[str, ...], str | None]:

@@ -10,7 +10,7 @@ from itertools import takewhile
 from bot.cast import Cast, whom_it_calls
 from bot.chat import SLASHES, CommandNames, Inbound, InboundKind, speaks_to_us
 from bot.commands.command import Command, Desk
-from bot.commands.help import HELP, START
+from bot.commands.help import START
 from bot.commands.parse import Parsed, check_options, find_spec, near_commands, read_options
 from bot.commands.persona_interview import ANSWER
 from bot.gate import LoopGuard, should_answer
@@ -77,6 +77,11 @@ def is_text_command(inbound: Inbound) -> bool:
     return is_by_person and counts and inbound.text.startswith(SLASHES)
 
 
+def is_slash_alone(inbound: Inbound) -> bool:
+    """Whether somebody may want to know what could follow."""
+    return is_text_command(inbound) and speaks_to_us(inbound) and not inbound.text.translate(NO_SLASHES).strip()
+
+
 @dataclass(frozen=True, kw_only=True)
 class Judge:
     """Decides, by the same rules for every way in (X02)."""
@@ -93,6 +98,8 @@ class Judge:
         line = self.command_line(inbound)
         if line is not None:
             return Verdict(kind=MessageKind.COMMAND, command=line)
+        if is_slash_alone(inbound):
+            return Verdict(kind=MessageKind.COMMAND, notice="command-slash-alone")
         if inbound.kind is not InboundKind.MESSAGE:
             return Verdict(kind=MessageKind.COMMAND, notice="command-gone")
         if is_text_command(inbound) and speaks_to_us(inbound) and inbound.text[1:2].isalpha():
@@ -152,8 +159,6 @@ def find_command(inbound: Inbound, desk: Desk) -> CommandLine | None:
         return CommandLine(command=command, options=inbound.command.options) if command else None
     if not is_text_command(inbound) and (inbound.author.is_bot or inbound.kind is not InboundKind.BUTTON):
         return None
-    if speaks_to_us(inbound) and not inbound.text.translate(NO_SLASHES).strip():
-        return CommandLine(command=by_path[HELP], options={})  # somebody wants to know what could follow
     specs = [command.spec for command in by_path.values()]
     line = inbound.text[1:] if inbound.text.startswith(SLASHES) else inbound.text  # a button has no slash
     parsed = find_spec(line, specs, desk.names)

@@ -9,7 +9,7 @@ import pytest
 from bot.chat import ChannelRef
 from bot.commands import COMMANDS
 from bot.commands.parse import OWN_ACTIONS
-from bot.testing import FakeAdapter, make_author
+from bot.testing import FakeAdapter, make_author, make_channel
 from tests.conftest import MakeApp
 from tests.talking import ALICE, BOB, GROUP, open_chat
 
@@ -138,3 +138,10 @@ async def test_help_on_an_unknown_command_names_near_ones(make_app: MakeApp) -> 
     assert "retry" in await chat.ask("/help retyr")
     assert "Close to it: 帮助" in await chat.ask("/help 帮我")
     assert "/help shows those I know" in await chat.ask("/help xyz")
+
+
+async def test_help_tells_the_keys_of_a_terminal_there_and_nowhere_else(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, adapter=FakeAdapter("terminal"))
+    there = make_channel(platform="terminal", dm=True)
+    assert "Alt+Enter" in await chat.ask("/help", channel=there, author=make_author(platform="terminal"))
+    assert "Alt+Enter" not in await (await open_chat(make_app)).ask("/help")

@@ -60,10 +60,10 @@ async def test_a_mistyped_command_behind_a_wide_slash_is_told(make_app: MakeApp)
 
 
 @pytest.mark.parametrize("line", ["/", "//", "／", "/ "])
-async def test_slashes_alone_ask_for_help_and_reach_no_model(make_app: MakeApp, line: str) -> None:
+async def test_slashes_alone_are_told_what_follows_them_and_reach_no_model(make_app: MakeApp, line: str) -> None:
     chat = await open_chat(make_app, persona="none")
     (answer,) = await chat.say(line)
-    assert "`/persona`" in answer
+    assert answer == "A command follows the slash, such as `/persona`. `/help` shows them all."
     assert await chat.say(line, channel=GROUP, mentions_me=False) == []
     await chat.say("hello")
     assert chat.last_prompt == [("user", "hello")]

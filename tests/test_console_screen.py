@@ -109,6 +109,12 @@ async def test_an_answer_grows_above_the_prompt_and_ends_as_markdown(terminal: T
     assert at_prompt.heard[0].text == "hi there"
 
 
+async def test_escape_and_enter_begin_a_new_line_of_the_same_message(terminal: Terminal, at_prompt: Persona) -> None:
+    terminal.type("one\x1b\rtwo\r")
+    await (await at_prompt.replies.get()).finish(Outbound(text="Read."))
+    assert at_prompt.heard[0].text == "one\ntwo"
+
+
 async def test_an_answer_that_stands_still_shows_that_it_is_still_being_made(
     terminal: Terminal, at_prompt: Persona
 ) -> None:

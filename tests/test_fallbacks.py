@@ -45,6 +45,7 @@ async def test_a_place_chooses_its_own_fallbacks_and_status_tells_who_is_away(ma
     assert await chat.say("Hello?") == ["I stand in."]
     status = await chat.ask("/status")
     assert "test/scripted does not answer at the moment." in status
+    assert "spare/b answers in place of test/scripted meanwhile." in status
     assert "10.0.0.7" not in status
 
 

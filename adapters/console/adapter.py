@@ -16,6 +16,7 @@ from adapters.console.paper import Paper
 from adapters.console.reply import ConsoleReply, Surface, Ticket
 from adapters.incoming import inert
 from bot.chat import (
+    SLASHES,
     Author,
     ChannelRef,
     CommandMenu,
@@ -33,8 +34,8 @@ Spawn = Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Starts a named background task; the composition root has the one that does."""
 
 PLATFORM = "terminal"
-LEAVING = ("/exit", "/quit")
-"""What people type to leave a terminal; Ctrl+D does the same."""
+LEAVING = ("exit", "quit")
+"""What people type behind a slash to leave a terminal, whatever follows it; Ctrl+D does the same."""
 REPLY_GRACE_SECONDS = 5.0
 """How long a line from a pipe waits for its answer to begin, which takes a turn a few reads of the store."""
 
@@ -89,7 +90,7 @@ class ConsoleAdapter:
         while not self._is_ending and (line := await self._surface.read_line()) is not None:
             if not line.strip():
                 continue
-            if line.strip() in LEAVING:
+            if _leaves(line):
                 return
             ticket = Ticket()
             self._why()  # what went wrong before this line is no reason for how its answer ends
@@ -159,6 +160,11 @@ class ConsoleAdapter:
 
     async def _stop_answer(self, deliver: Deliver) -> None:
         await deliver(self._to_inbound("/stop --all", Ticket()))
+
+
+def _leaves(line: str) -> bool:
+    word, *_ = line.split()
+    return word.startswith(SLASHES) and word[1:].casefold() in LEAVING
 
 
 def _person_at_keyboard(locale: str | None) -> Author:

@@ -192,6 +192,11 @@ class Screen:
                 event.current_buffer.reset()
             self._ends_next = True
 
+        @bindings.add("escape", "enter")
+        def _begin_line(event: KeyPressEvent) -> None:
+            """Alt+Enter, which terminals send as these two keys."""
+            event.current_buffer.insert_text("\n")
+
         return bindings
 
 

@@ -11,7 +11,7 @@ from bot.commands.command import Call, Command, Desk
 from bot.commands.parse import OWN_ACTIONS, find_path
 from bot.errors import UserError
 from bot.overrides import SessionSettings
-from bot.settings import Activation
+from bot.settings import TERMINAL, Activation
 from bot.spelling import near_names
 
 LARGE_GROUP = 3
@@ -28,7 +28,9 @@ async def show_help(call: Call, desk: Desk) -> Outbound:
     usable = [spec for spec in commands if may_manage or not spec.manages]
     lines = [f"- {line}" for line in _overview(usable, call, desk)]
     address = await tell_address(desk, call.inbound.channel, call.settings, call.locale)
-    pieces = (_introduction(call, desk), address, "\n".join(lines), desk.text("help-more", call.locale))
+    pieces = [_introduction(call, desk), address, "\n".join(lines), desk.text("help-more", call.locale)]
+    if call.inbound.channel.platform == TERMINAL:
+        pieces.append(desk.text("help-terminal", call.locale))
     return Outbound(text="\n\n".join(pieces))
 
 

@@ -61,6 +61,9 @@ def test_without_any_setting_everything_has_its_default() -> None:
         ("MAX_OUTPUT_TOKENS=", "max_output_tokens", None),
         ("DATA_DIR=/var/lib/familiar", "data_dir", Path("/var/lib/familiar")),
         ("CONTEXT_TOKENS=0", "context_tokens", 0),
+        ("DATA_DIR=~/familiar", "data_dir", Path.home() / "familiar"),
+        ('SYSTEM_PROMPT="  Be brief.\\n"', "system_prompt", "Be brief."),
+        ('DATABASE_URL="  "', "database_url", ""),
     ],
 )
 def test_a_line_of_the_file_sets_a_value(load: Load, line: str, name: str, value: object) -> None:
@@ -96,6 +99,14 @@ def test_the_environment_wins_over_the_file_part_by_part(load: Load, monkeypatch
     provider = settings.providers["openai"]
     assert provider.base_url == "http://127.0.0.1:1/v1"
     assert secrets_of(settings) == ["key-of-the-environment"]
+
+
+def test_a_secret_that_ends_in_a_line_break_is_taken_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DISCORD__TOKEN", f" {SECRET}\n")
+    monkeypatch.setenv("TELEGRAM__TOKEN", " \n")
+    settings = load_settings(None)
+    assert settings.telegram.token is None
+    assert secrets_of(settings) == [SECRET]
 
 
 def test_a_file_that_an_editor_began_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
@@ -200,6 +211,15 @@ def test_nothing_is_concluded_from_a_setting_that_is_unsound_itself(load: Load) 
         (["ANSWER_WITHIN=-PT5M"], "ANSWER_WITHIN must be 0 seconds or more"),
         (["STOP_GRACE=soon"], "STOP_GRACE must be a number of seconds, 0 or more, or a duration such as PT15M"),
         (["STOP_GRACE=99999999999999999999"], "STOP_GRACE must be a number of seconds"),
+        (["ANSWER_WITHIN=9999999999999"], "ANSWER_WITHIN must be 10000 days or less"),
+        (["DISCORD__API_BASE=proxy"], "DISCORD__API_BASE must be a whole address that begins with https://"),
+        (
+            ["DISCORD__GATEWAY_URL=https://gateway"],
+            "DISCORD__GATEWAY_URL must be a whole address that begins with wss:",
+        ),
+        (["TELEGRAM__BASE_URL=ftp://x/bot"], "TELEGRAM__BASE_URL must be a whole address that begins with https://"),
+        (["DISCORD__TOKEN=“x”"], "DISCORD__TOKEN must be one word of plain letters and signs"),
+        (["PROVIDERS__OPENAI__API_KEY=x y"], "PROVIDERS__OPENAI__API_KEY must be one word of plain letters and signs"),
         (["PROVIDERS__OPENAI__TOTAL_TIMEOUT=-0.5"], "PROVIDERS__OPENAI__TOTAL_TIMEOUT must be 0 seconds or more"),
         (["BURST_MS=-1"], "BURST_MS must be 0 or more"),
         (["SUMMARY__IDLE_SECONDS=soon"], "SUMMARY__IDLE_SECONDS must be a whole number"),

@@ -51,6 +51,8 @@ def test_a_per_place_key_reads_what_people_type(name: str, text: str, value: obj
         ("summary__trigger__value", "inf"),
         ("context_tokens", "-1"),
         ("timezone", 5),
+        ("history_limit", "9" * 20),
+        ("summary__idle_seconds", "9" * 12),
     ],
 )
 def test_a_per_place_key_refuses_what_it_cannot_be(name: str, text: object) -> None:

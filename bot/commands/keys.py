@@ -171,13 +171,11 @@ def _refusal(key: PlaceKey, typed: str) -> UserError:
         near = near_names(typed, zones())
         return UserError("session-value-zone", value=typed, near=", ".join(near) or "Europe/Berlin, Asia/Shanghai")
     low, high = _bounds(key)
-    if float not in (key.field.annotation, *get_args(key.field.annotation)):
-        if high is not None:
-            return UserError("session-value-whole-between", key=key.name, value=typed, low=low, high=high)
-        return UserError("session-value-whole", key=key.name, value=typed, low=low)
-    if high is not None:
-        return UserError("session-value-between", key=key.name, value=typed, low=low, high=high)
-    return UserError("session-value-number", key=key.name, value=typed, low=low)
+    if high is None:
+        return UserError("session-value-number", key=key.name, value=typed, low=low)
+    is_whole = float not in (key.field.annotation, *get_args(key.field.annotation))
+    wanted = "session-value-whole-between" if is_whole else "session-value-between"
+    return UserError(wanted, key=key.name, value=typed, low=low, high=high)
 
 
 def _bounds(key: PlaceKey) -> tuple[int, int | None]:

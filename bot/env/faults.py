@@ -55,8 +55,12 @@ def _limit(limit: object) -> str:
     text = str(limit)
     if text == "datetime.timedelta(0)":
         return "0 seconds"
+    if days := _DAYS.fullmatch(text):
+        return f"{days[1]} days"
     return f"{limit:g}" if isinstance(limit, float) else text.replace("'", "")
 
+
+_DAYS = re.compile(r"datetime\.timedelta\(days=(\d+)\)")
 
 _SECONDS = "must be a number of seconds, 0 or more, or a duration such as PT15M"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from importlib.util import find_spec
 from urllib.parse import urlsplit
 
@@ -39,11 +39,11 @@ def _server_problems(setting: str, name: str, server: McpSettings) -> Iterator[s
             yield f"{setting}__HEADERS__{header.upper().replace('-', '_')} must be one line of plain letters and signs"
 
 
-def is_web_address(url: str) -> bool:
+def is_web_address(url: str, schemes: Collection[str] = ("http", "https")) -> bool:
     """Whether it is a whole address of the web; `localhost:11434/v1` is none."""
     try:
         address = urlsplit(url)
-        return address.scheme in ("http", "https") and bool(address.hostname) and address.port != 0
+        return address.scheme in schemes and bool(address.hostname) and address.port != 0
     except ValueError:
         return False
 

@@ -116,6 +116,33 @@ def _number(value: object, otherwise: int | None) -> int | None:
     return int(text) if text.isdecimal() else otherwise
 
 
+def _address_problems(reading: Reading) -> Iterator[str]:
+    """Whether the platforms can be asked at all by their addresses."""
+    discord, telegram = reading.settings.discord, reading.settings.telegram
+    addresses = (
+        ("DISCORD__API_BASE", discord.api_base, ("https", "http")),
+        ("DISCORD__GATEWAY_URL", discord.gateway_url, ("wss", "ws")),
+        ("TELEGRAM__BASE_URL", telegram.base_url, ("https", "http")),
+        ("TELEGRAM__BASE_FILE_URL", telegram.base_file_url, ("https", "http")),
+    )
+    for name, address, schemes in addresses:
+        if address and not is_web_address(address, schemes):
+            yield f"{name} must be a whole address that begins with {schemes[0]}:// or {schemes[1]}://"
+
+
+def _key_problems(reading: Reading) -> Iterator[str]:
+    """Whether tokens and keys can be sent in the head of a request; whether they are right, the servers say."""
+    settings = reading.settings
+    keys = {"DISCORD__TOKEN": settings.discord.token, "TELEGRAM__TOKEN": settings.telegram.token}
+    keys |= {f"PROVIDERS__{name.upper()}__API_KEY": given.api_key for name, given in settings.providers.items()}
+    for name, key in keys.items():
+        if key and not _ONE_WORD.fullmatch(key.get_secret_value()):
+            yield f"{name} must be one word of plain letters and signs; copy it again, without quotes or line breaks"
+
+
+_ONE_WORD = re.compile(r"[!-~]*")
+
+
 def _provider_problems(reading: Reading) -> Iterator[str]:
     for name, provider in reading.settings.providers.items():
         if provider.base_url is None and name not in KNOWN_SERVERS and reading.is_sound(f"providers__{name}"):
@@ -150,6 +177,8 @@ _SECRET = re.compile(r"[A-Za-z0-9_-]{1,256}")
 CHECKS: tuple[Check, ...] = (
     _profile_problems,
     _budget_problems,
+    _address_problems,
+    _key_problems,
     _provider_problems,
     _database_problems,
     _webhook_problems,

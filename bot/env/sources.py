@@ -22,8 +22,14 @@ from bot.env.file import ENCODING
 from bot.settings import Settings
 
 
-class _LeavesJsonToValidation:
-    """A table that is no JSON is passed on as it is, so that its fault is told by name and beside all others."""
+class _AsMeant(EnvSettingsSource):
+    """Blanks around a value mean nothing: a secret that a file was made of often ends in a line break. A table that is
+    no JSON is passed on as it is, so that its fault is told by name and beside all others.
+    """
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        bare = {name: value and value.strip() for name, value in super()._load_env_vars().items()}
+        return {name: value for name, value in bare.items() if value or not self.env_ignore_empty}
 
     def decode_complex_value(self, field_name: str, field: FieldInfo, value: Any) -> Any:
         try:
@@ -32,11 +38,11 @@ class _LeavesJsonToValidation:
             return value
 
 
-class _Environment(_LeavesJsonToValidation, EnvSettingsSource):
+class _Environment(_AsMeant):
     pass
 
 
-class _EnvFile(_LeavesJsonToValidation, DotEnvSettingsSource):
+class _EnvFile(_AsMeant, DotEnvSettingsSource):
     pass
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 from pydantic_settings import NoDecode
 
@@ -44,8 +45,16 @@ NameList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]
 
 TimeZone = Annotated[str, BeforeValidator(_known_zone)]
 
-Seconds = Annotated[timedelta, BeforeValidator(_bare_number), Field(ge=timedelta(0))]
+MOST = 1_000_000_000
+"""The largest count of anything, ours to choose: beyond every use, and neither a date nor a number of the database
+overflows by it. As seconds it is 31 years.
+"""
+
+Seconds = Annotated[timedelta, BeforeValidator(_bare_number), Field(ge=timedelta(0), le=timedelta(days=10_000))]
 """A plain number counts seconds; ISO 8601 (`PT15M`) is read as well."""
+
+LocalPath = Annotated[Path, AfterValidator(Path.expanduser)]
+"""A path as it is typed; `~` is the home of whoever runs the bot, which no shell has put in."""
 
 
 class Group(BaseModel):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
 
-from bot.settings.kinds import PLACE, Group, NameList, Seconds
+from bot.settings.kinds import PLACE, Group, LocalPath, NameList, Seconds
 
 
 class Moderation(Group):
@@ -20,7 +19,7 @@ class Moderation(Group):
     )
     model: str = Field("", description="provider/model that judges, such as openai/omni-moderation-latest")
     words: NameList = Field((), description="words that are refused, too")
-    words_file: Path | None = Field(None, description="file with more of them, one a line; # begins a remark")
+    words_file: LocalPath | None = Field(None, description="file with more of them, one a line; # begins a remark")
     timeout: Seconds = Field(timedelta(seconds=5), description="seconds that a verdict may take")
     on_failure: Literal["open", "closed"] = Field(
         "open", description="where there is no verdict: open = let it pass, closed = refuse it"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from pydantic.fields import FieldInfo
 
-from bot.settings.kinds import PLACE, NameList, TimeZone
+from bot.settings.kinds import MOST, PLACE, NameList, TimeZone
 from bot.settings.moderation import Moderation
 from bot.settings.pruning import ContextPruning
 from bot.settings.summary import Summary
@@ -35,12 +35,14 @@ class PlaceSettings(BaseModel):
         (), description="models that answer, in this order, while the server of MODEL does not", json_schema_extra=PLACE
     )
     system_prompt: str = Field("", description="rules placed after the card, or alone", json_schema_extra=PLACE)
-    context_tokens: int = Field(16_000, ge=0, description="cap on the window; 0 = no cap", json_schema_extra=PLACE)
+    context_tokens: int = Field(
+        16_000, ge=0, le=MOST, description="cap on the window; 0 = no cap", json_schema_extra=PLACE
+    )
     max_output_tokens: int | None = Field(
-        None, ge=16, description="reply reserve; empty = min(1024, window/8)", json_schema_extra=PLACE
+        None, ge=16, le=MOST, description="reply reserve; empty = min(1024, window/8)", json_schema_extra=PLACE
     )
     history_limit: int = Field(
-        0, ge=0, description="messages loaded; 0 = all after the watermark", json_schema_extra=PLACE
+        0, ge=0, le=MOST, description="messages loaded; 0 = all after the watermark", json_schema_extra=PLACE
     )
     tool_groups: NameList = Field((), description="groups of tools that are on; * = all", json_schema_extra=PLACE)
     summary: Summary = Summary()
@@ -76,7 +78,9 @@ class PlaceSettings(BaseModel):
     )
     notices: bool = Field(True, description="compaction notices", json_schema_extra=PLACE)
     proactive: bool = Field(False, description="speak first about due follow-ups", json_schema_extra=PLACE)
-    max_reply_messages: int = Field(5, ge=1, description="parts of one answer, rest as a file", json_schema_extra=PLACE)
+    max_reply_messages: int = Field(
+        5, ge=1, le=MOST, description="parts of one answer, rest as a file", json_schema_extra=PLACE
+    )
 
 
 class PlaceKey(BaseModel):

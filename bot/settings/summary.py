@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from bot.settings.kinds import PLACE, Group
+from bot.settings.kinds import MOST, PLACE, Group
 
 
 class Trigger(Group):
@@ -41,10 +41,14 @@ class Summary(Group):
 
     trigger: Trigger = Trigger()
     hard_ratio: float = Field(0.9, gt=0, le=1, description="above this fill, compact first", json_schema_extra=PLACE)
-    threshold: int = Field(0, ge=0, description="messages after the watermark; 0 = off", json_schema_extra=PLACE)
-    keep_recent: int = Field(20, ge=1, description="messages kept verbatim", json_schema_extra=PLACE)
-    keep_tokens: int = Field(2048, ge=0, description="tokens kept verbatim", json_schema_extra=PLACE)
-    idle_seconds: int = Field(240, ge=0, description="since the last human message; 0 = off", json_schema_extra=PLACE)
+    threshold: int = Field(
+        0, ge=0, le=MOST, description="messages after the watermark; 0 = off", json_schema_extra=PLACE
+    )
+    keep_recent: int = Field(20, ge=1, le=MOST, description="messages kept verbatim", json_schema_extra=PLACE)
+    keep_tokens: int = Field(2048, ge=0, le=MOST, description="tokens kept verbatim", json_schema_extra=PLACE)
+    idle_seconds: int = Field(
+        240, ge=0, le=MOST, description="since the last human message; 0 = off", json_schema_extra=PLACE
+    )
     model_mode: Literal["global", "session", "custom"] = "global"
     model: str | None = Field(None, description="provider/model, for mode custom")
     parameters: dict[str, Any] = Field({}, description='JSON merged into the request, {"temperature":0.3}')

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from bot.settings.access import AccessSettings, BotsSettings
-from bot.settings.kinds import NameList, Seconds
+from bot.settings.kinds import LocalPath, NameList, Seconds
 from bot.settings.mcp import McpSettings
 from bot.settings.models import ModelSettings, ProviderSettings
 from bot.settings.place import PlaceSettings
@@ -41,7 +41,7 @@ class Settings(PlaceSettings):
         {}, description="per-place keys for a platform: PROFILES__DISCORD__PERSONA=..."
     )
     database_url: str = Field("", description="empty = SQLite file familiar.db in DATA_DIR")
-    data_dir: Path = Path("data")
+    data_dir: LocalPath = Path("data")
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     debug_logging: bool = Field(False, description="token counts and decisions, without message text")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -54,6 +54,32 @@ FAULTS = [AdapterError("failing", "The token is refused.", "Make a new one."), R
 async def test_S12_when_the_only_platform_fails_the_process_ends_with_1(make_idle: MakeIdle, fault: Exception) -> None:
     app = make_idle(Failing(fault))
     assert await asyncio.wait_for(app.run(asyncio.Event()), 20) == 1
+
+
+async def test_the_bot_is_ready_once_every_platform_is_or_has_said_why_not(make_idle: MakeIdle) -> None:
+    class Late(FakeAdapter):
+        logged_in = asyncio.Event()
+
+        async def ready(self) -> None:
+            await self.logged_in.wait()
+
+    def watch(_logger: object, _method: str, line: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+        if line["event"] == "app.ready":
+            told.set()
+        return line
+
+    late, failing, told, stop = Late("late"), Failing(FAULTS[0]), asyncio.Event(), asyncio.Event()
+    app = make_idle(FakeAdapter("quick"), late, failing)
+    with capture_logs([watch]) as logs:
+        running = asyncio.ensure_future(app.run(stop))
+        await asyncio.wait_for(failing.ended.wait(), 20)
+        assert not told.is_set()
+        late.logged_in.set()
+        await asyncio.wait_for(told.wait(), 20)
+        stop.set()
+        assert await running == 0
+    (line,) = [line for line in logs if line["event"] == "app.ready"]
+    assert (line["platforms"], line["failed"]) == (["quick", "late"], ["failing"])
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -139,7 +139,7 @@ class App:
         await core.db.run(rounds.forget_unwanted_rounds)
         await self.desk.eraser.look()
         waiting = await core.db.read(messages.unanswered, core.now(), core.settings.answer_within)
-        log.info("app.ready", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
+        log.info("app.opened", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
         if self.servers is not None:
             self.servers.start(core.tasks)
         recovering = {core.tasks.spawn(f"recover {name}", self._recover(name, waiting)) for name in core.platforms}
@@ -166,9 +166,10 @@ class App:
             if begin is not None:
                 await begin()
             spawn = self.core.tasks.spawn
-            adapters = [spawn(f"adapter {name}", self._run_adapter(name, stop)) for name in self.core.platforms]
+            adapters = {name: spawn(f"adapter {name}", self._run_adapter(name, stop)) for name in self.core.platforms}
+            spawn("tell ready", self._tell_ready(adapters))
             self.scheduler.start(self.jobs)
-            waits = {spawn("stop", stop.wait()), spawn("adapters", _all_ended(adapters))}
+            waits = {spawn("stop", stop.wait()), spawn("adapters", _all_ended(adapters.values()))}
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             await self._stop_gently()
         finally:
@@ -181,6 +182,22 @@ class App:
         session = await self.core.db.read(sessions.find_session, channel)
         if session is not None:
             await self.warmer.warm(session.id, Asker(key=author.key, name=author.name))
+
+    async def _tell_ready(self, adapters: Mapping[str, asyncio.Task[None]]) -> None:
+        """Log that we are ready once every platform is, or has ended and said why. One that cannot be reached yet says
+        so by itself, and is waited for.
+        """
+        ready = [name for name, running in adapters.items() if await self._is_ready(name, running)]
+        if ready and not self.is_closing:
+            log.info("app.ready", platforms=ready, failed=sorted(self.failed))
+
+    async def _is_ready(self, name: str, running: asyncio.Task[None]) -> bool:
+        """Wait until a platform is, or has ended."""
+        ready = self.core.tasks.spawn(f"ready {name}", self.core.platforms[name].ready())
+        await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
+        if running.done():
+            ready.cancel()
+        return not running.done()
 
     async def _run_adapter(self, name: str, stop: asyncio.Event) -> None:
         """Run one adapter; its failure is its own (S12), unless the operator wants to stop then."""
@@ -251,5 +268,5 @@ def _request_for(row: messages.Unanswered) -> TurnRequest:
     )
 
 
-async def _all_ended(tasks: Sequence[asyncio.Task[None]]) -> None:
+async def _all_ended(tasks: Iterable[asyncio.Task[None]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)

@@ -215,8 +215,9 @@ async def test_T18_the_privacy_mode_is_told_at_the_start(lab: TelegramLab) -> No
 async def test_S18_sigint_during_the_start_ends_without_a_traceback(lab: TelegramLab) -> None:
     lab.telegram.fail("getMe", delay_s=5.0)
     async with running_bot(lab.folder, lab.settings) as process:
-        await process.logs("app.ready")
+        await process.logs("app.opened")
         process.signal(signal.SIGINT)
         await process.ended(10)
+    assert process.events("app.ready") == []
     assert "Traceback" not in process.output
     assert "Unclosed" not in process.output

@@ -66,6 +66,7 @@ async def test_help_tells_what_this_is_how_to_address_it_and_what_it_can_do(make
         ({}, "Mention me, reply to me or call me by name"),
         ({"activation": "always"}, "every message"),
         ({"activation": "keyword", "activation_keywords": ("tea", "茶")}, "tea, 茶"),
+        ({"activation": "keyword"}, "Mention me, reply to me or call me by name"),
         ({"activation": "random"}, "join in"),
     ],
 )

@@ -83,9 +83,10 @@ async def tell_address(desk: Desk, channel: ChannelRef, settings: SessionSetting
         return desk.text("help-address-dm", locale)
     if not await desk.platforms.hears_everything(channel):
         return desk.text("help-address-unheard", locale)
-    if values.activation is Activation.KEYWORD and values.activation_keywords:
-        return desk.text("help-address-keyword", locale, keywords=", ".join(values.activation_keywords))
-    return desk.text(f"help-address-{values.activation.value}", locale)
+    activation, keywords = values.activation, ", ".join(values.activation_keywords)
+    if activation is Activation.KEYWORD and not keywords:
+        activation = Activation.MENTION  # nothing else is left of it
+    return desk.text(f"help-address-{activation.value}", locale, keywords=keywords)
 
 
 def _description(spec: CommandSpec, call: Call, desk: Desk) -> str:

@@ -82,6 +82,11 @@ JINJA_ALTERNATE = (
         (400, said("Unsupported value: 'messages[0].role' does not support 'system'."), Quirk.NO_SYSTEM),
         (400, said("Developer instruction is not enabled for models/gemma-3-4b-it"), Quirk.NO_SYSTEM),
         (400, {"detail": '{"message": "System role not supported"}'}, Quirk.NO_SYSTEM),
+        (400, said("This model does not support the 'system' role."), Quirk.NO_SYSTEM),
+        (400, said("Gemma doesn't support a system prompt"), Quirk.NO_SYSTEM),
+        (400, said("'system' role is unsupported"), Quirk.NO_SYSTEM),
+        (422, said("Invalid 'messages[0].role': system"), Quirk.NO_SYSTEM),
+        (400, said("Invalid value: 'system'. Supported values are: 'user' and 'assistant'."), Quirk.NO_SYSTEM),
     ],
 )  # fmt: skip
 def test_refusals_are_understood_in_the_words_of_the_servers(status: int, body: Any, quirk: Quirk) -> None:

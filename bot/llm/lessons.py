@@ -155,9 +155,10 @@ def _alternates_not(body: Body) -> bool:
 _RULES = (
     _Rule(quirk=Quirk.ALTERNATING, sent=_alternates_not, words=r"alternat|system message must be (?:at the|first)|"
           r"(?:first|last) message must|first message to be|roles? .{0,20}in a row|successive|unexpected role"),
-    _Rule(quirk=Quirk.NO_SYSTEM, sent=_has_system, words=r"system (?:role|prompt|message|instruction)s?.{0,20}not|"
-          r"(?:not|n't) support .?(?:the )?system|developer instruction is not|"
-          r"only user(?:,| and) assistant(?: and tool)? roles|alternat"),
+    _Rule(quirk=Quirk.NO_SYSTEM, sent=_has_system,
+          words=r"system\W{1,2}(?:role|prompt|message|instruction)s?.{0,20}(?:not|n't|unsupported)|"
+          r"(?:not|n't) support (?:an? |the )?\W?system|role\W{1,4}system\b|invalid value: \W?system\b|"
+          r"developer instruction is not|only user(?:,| and) assistant(?: and tool)? roles|alternat"),
     _Rule(quirk=Quirk.ONE_IMAGE, sent=_has_several_images, words=r"at most [1-9]\d* image|too many images|"
           r"(?:multiple|several|more than one|more than 1) image|(?:only|exactly) (?:one|1|a single) image"),
     _Rule(quirk=Quirk.NO_IMAGES, sent=_has_images, keys=("image_url",), words=r"image.{0,40}(?:not|n't|un).?support|"

@@ -53,6 +53,17 @@ def test_what_nothing_heeds_without_another_setting_is_told(monkeypatch: pytest.
     assert without_effect(load_settings(None)) == []
 
 
+def test_a_model_server_that_no_setting_lets_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PROVIDERS__LAB__BASE_URL", "http://127.0.0.1:9/v1")
+    assert without_effect(load_settings(None)) == [
+        "MODEL is empty, so no model of PROVIDERS__LAB answers; write MODEL=lab/NAME"
+    ]
+    for name in ("MODEL", "FALLBACKS", "PROFILES__DISCORD__MODEL"):
+        with monkeypatch.context() as given:
+            given.setenv(name, "lab/it")
+            assert without_effect(load_settings(None)) == []
+
+
 def test_a_voice_that_nobody_gives_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROVIDERS__LAB__BASE_URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("MODEL", "lab/it")

@@ -109,10 +109,11 @@ def local_model_for(settings: Settings, *, is_check: bool = False) -> Iterator[L
 
 
 def _main(settings: Settings, say: Words, is_check: bool) -> _Chosen:
+    instead = "start-unchosen" if settings.providers else "start-instead"
     if is_check:
-        return _choose(settings.model, _miss, say)
+        return _choose(settings.model, _miss, say, instead=instead)
     _offer_local_servers(settings, say)
-    return _choose(settings.model, partial(_install, say), say)
+    return _choose(settings.model, partial(_install, say), say, instead=instead)
 
 
 def _stand_by(name: str, say: Words, is_check: bool) -> _Chosen | None:
@@ -129,8 +130,8 @@ def _stand_by(name: str, say: Words, is_check: bool) -> _Chosen | None:
     return replace(chosen, notice=say("start-stands-by", model=f"{LOCAL}/{name}"))
 
 
-def _choose(configured: str, get: Get, say: Words) -> _Chosen:
-    """A path or a named model as configured; without either, the best that this machine can run."""
+def _choose(configured: str, get: Get, say: Words, *, instead: str = "start-instead") -> _Chosen:
+    """A path or a named model as configured; without either, the best that this machine can run, told by `instead`."""
     from bot.llm import install
     from bot.llm.model_files import MODEL_FILES
 
@@ -149,14 +150,14 @@ def _choose(configured: str, get: Get, say: Words) -> _Chosen:
         file = install.locate(name, install.cache_directory())
         notice = say("start-inside", model=file.name)
         return _Chosen(name=file.stem, file=file, context_tokens=OWN_FILE_CONTEXT_TOKENS, notice=notice)
-    return _choose_embedded(get, say)
+    return _choose_embedded(get, say, instead)
 
 
 def _expectation(model: ModelFile, say: Words) -> str:
     return say("start-expect", what=say(f"start-expect-{model.name}"))
 
 
-def _choose_embedded(get: Get, say: Words) -> _Chosen:
+def _choose_embedded(get: Get, say: Words, instead: str) -> _Chosen:
     """The demo model, or the small one where that cannot be had or run."""
     from bot.llm import install
     from bot.llm.install import ModelInstallError
@@ -175,7 +176,7 @@ def _choose_embedded(get: Get, say: Words) -> _Chosen:
             unavailable.add(choice.model.name)
             continue
         why = f" ({say(choice.why, **choice.facts)})" if choice.why else ""
-        inside = say("start-instead", model=choice.model.title, why=why)
+        inside = say(instead, model=choice.model.title, why=why)
         return _Chosen(
             name=choice.model.name,
             file=install.path_of(choice.model, cache),

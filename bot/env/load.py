@@ -62,7 +62,16 @@ def without_effect(settings: Settings) -> list[str]:
         ("VOICE__TRANSCRIPTION_MODEL", voice.transcription_model, _changed("VOICE", voice, "max_seconds", "max_bytes")),
     )
     waiting = [(name, by) for by, value, names in heeded if not value for name in names]
-    return [f"{name} has no effect without {by}" for name, by in sorted((*waiting, *_waiting_keys(settings)))]
+    vain = [f"{name} has no effect without {by}" for name, by in sorted((*waiting, *_waiting_keys(settings)))]
+    return [*_unasked_servers(settings), *vain]
+
+
+def _unasked_servers(settings: Settings) -> Iterator[str]:
+    """That servers are described, and no setting lets a model of theirs answer."""
+    chosen = (settings.model, settings.fallbacks, *(values.get("model") for values in settings.profiles.values()))
+    if settings.providers and not any(chosen):
+        names = ", ".join(f"PROVIDERS__{name.upper()}" for name in settings.providers)
+        yield f"MODEL is empty, so no model of {names} answers; write MODEL={next(iter(settings.providers))}/NAME"
 
 
 def _waiting_keys(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -25,8 +25,8 @@ from bot.prompt.pictures import choose_images
 from bot.prompt.shortening import cap
 from bot.prompt.tokens import ModelTokens
 from bot.settings import Settings, memory_cap, output_reserve, prompt_budget
-from bot.store import cast as calling
 from bot.store import images, replies, sessions, window
+from bot.store.bursts import read_burst
 from bot.store.conversations import conversation_by_id, next_position, open_conversation
 from bot.store.database import Database, Tx
 from bot.store.images import ImageRow
@@ -270,10 +270,7 @@ def _burst_and_position(
     if request.message_id is None:
         reply = replies.last_reply(tx, conversation_id)
         return ((), reply.position) if reply is not None and reply.kind is MessageKind.REPLY else None
-    if request.persona_id is None:
-        burst = window.read_burst(tx, session.id, request.message_id)
-    else:
-        burst = calling.read_called_burst(tx, session.id, request.message_id, request.persona_id)
+    burst = read_burst(tx, session.id, request.message_id, request.persona_id)
     return (burst, burst[-1]) if burst else None
 
 

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 from sqlmodel import SQLModel
 
-from bot.store import closing, replies, window
+from bot.store import closing, replies
 from bot.store import messages as heard
+from bot.store.bursts import read_burst
 from bot.store.database import Database, Tx, open_engine
 from bot.store.tables import messages, sessions
 from bot.testing import NOW, FakeAdapter, ScriptedModel, make_channel
@@ -63,16 +64,16 @@ def test_a_burst_is_what_one_author_says_until_somebody_else_asks_or_an_answer_c
     tx: Tx, asked: int, rows: str, burst: tuple[int, ...]
 ) -> None:
     story, told = tell(tx, rows)
-    found = window.read_burst(tx, story.session.id, told[asked - 1])
+    found = read_burst(tx, story.session.id, told[asked - 1])
     assert found == tuple(told[number - 1] for number in burst)
 
 
 def test_a_message_that_asks_nothing_or_is_unknown_has_no_burst(tx: Tx) -> None:
     story, told = tell(tx, "a a")
     overheard = story.say("overheard")
-    assert [window.read_burst(tx, story.session.id, asked) for asked in (overheard, overheard + 1)] == [(), ()]
+    assert [read_burst(tx, story.session.id, asked) for asked in (overheard, overheard + 1)] == [(), ()]
     other, _ = tell(tx, "a")
-    assert window.read_burst(tx, other.session.id, told[0]) == ()
+    assert read_burst(tx, other.session.id, told[0]) == ()
 
 
 @settings(deadline=None)
@@ -80,7 +81,7 @@ def test_a_message_that_asks_nothing_or_is_unknown_has_no_burst(tx: Tx) -> None:
 def test_bursts_part_the_unanswered_messages_among_them_in_runs(tx: Tx, said: list[tuple[str, str]]) -> None:
     story, told = tell(tx, " ".join(author + answered for author, answered in said))
     rows = [(number, author, bool(answered)) for number, (author, answered) in zip(told, said, strict=True)]
-    bursts = {number: window.read_burst(tx, story.session.id, number) for number, _, answered in rows if not answered}
+    bursts = {number: read_burst(tx, story.session.id, number) for number, _, answered in rows if not answered}
     assert bursts == {number: run for run in runs(rows) for number in run}
 
 
@@ -107,7 +108,7 @@ async def test_at_a_start_bursts_that_are_too_old_for_an_answer_are_closed_and_t
         closed = closing.close_expired(tx, NOW, WITHIN)
         rows = tx.execute(select(messages.c.text, messages.c.answered_by).where(messages.c.addressed))
         waiting = heard.unanswered(tx, NOW, WITHIN)
-        burst = window.read_burst(tx, story.session.id, waiting[0].message_id)
+        burst = read_burst(tx, story.session.id, waiting[0].message_id)
         return closed, [(row.text, row.answered_by is not None) for row in rows], story.read(), burst
 
     closed, rows, read, burst = await db.run(act)
@@ -125,7 +126,7 @@ async def test_what_was_too_old_can_still_be_asked_for(db: Database) -> None:
         last = replies.last_reply(tx, story.conversation)
         assert last is not None
         replies.supersede(tx, last)
-        return last.burst, last.asker_key, asked, window.read_burst(tx, story.session.id, asked)
+        return last.burst, last.asker_key, asked, read_burst(tx, story.session.id, asked)
 
     burst, asker, asked, again = await db.run(act)
     assert (burst, asker, again) == ((asked,), "fake:alice", (asked,))
@@ -167,6 +168,6 @@ async def test_a_retry_asks_for_the_whole_burst_also_when_its_middle_was_deleted
         last = replies.last_reply(tx, story.conversation)
         assert last is not None
         replies.supersede(tx, last)
-        return window.read_burst(tx, story.session.id, last.burst[-1])
+        return read_burst(tx, story.session.id, last.burst[-1])
 
     assert await db.run(act) == (1, 3)

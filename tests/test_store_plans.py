@@ -26,6 +26,7 @@ from bot.store import (
     window,
 )
 from bot.store import messages as heard
+from bot.store.bursts import read_burst
 from bot.store.database import Database, Tx
 from bot.store.tables import messages
 from bot.testing import NOW, make_channel, make_inbound
@@ -91,7 +92,7 @@ def write_past(tx: Tx, story: Story, count: int, **values: Any) -> None:
 
 
 def ask(tx: Tx, story: Story) -> object:
-    return window.read_burst(tx, story.session.id, story.say("asked", addressed=True))
+    return read_burst(tx, story.session.id, story.say("asked", addressed=True))
 
 
 def recover(tx: Tx, _story: Story) -> object:
@@ -158,7 +159,7 @@ def look_up_lore(tx: Tx, story: Story) -> None:
 def call(tx: Tx, story: Story) -> object:
     asked = story.say("asked of two", addressed=True)
     cast.call(tx, asked, (story.persona, "rex"))
-    burst = cast.read_called_burst(tx, story.session.id, asked, story.persona)
+    burst = read_burst(tx, story.session.id, asked, story.persona)
     answer = story.answer("answered", *burst)
     conversations.listen_together(tx, story.session, (story.persona, "rex"), NOW)
     cast.speaker_of(tx, story.session.id, f"m{answer}")

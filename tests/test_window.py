@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import update
 
 from bot.chat import PartState
-from bot.store import replies, window
+from bot.store import replies
+from bot.store.bursts import read_burst
 from bot.store.database import Database, Tx
 from bot.store.replies import LastReply
 from bot.store.tables import MessageKind, messages
@@ -190,7 +191,7 @@ async def test_a_deleted_fragment_leaves_the_rest_of_its_burst_to_be_answered(
         for text in ("one", "two", "three"):
             story.say(text, addressed=True)
         tx.execute(update(messages).where(messages.c.id.in_(gone)).values(deleted_at=NOW))
-        return window.read_burst(tx, story.session.id, asked)
+        return read_burst(tx, story.session.id, asked)
 
     assert await db.run(act) == burst
 

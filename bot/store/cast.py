@@ -7,14 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sqlalchemy import ColumnElement, and_, bindparam, exists, func, insert, not_, or_, select, true, union_all, update
+from sqlalchemy import ColumnElement, and_, bindparam, exists, insert, not_, select, true, union_all, update
 
 from bot.store.cast_tables import callings
 from bot.store.database import Tx
-from bot.store.tables import ADDRESSED, UNANSWERED, Standing, messages, sent_parts
-from bot.store.window import LIVE
-
-_LARGEST_ID = 2**63 - 1
+from bot.store.tables import Standing, messages, sent_parts
 
 # Statements of the hot path are made once: building one costs more than running it.
 _ANSWER = update(callings).where(
@@ -32,13 +29,13 @@ _SPEAKER = (
 )
 
 
-def _calls(persona: bool, answered: bool) -> ColumnElement[bool]:
+def is_called(*, persona: bool, answered: bool) -> ColumnElement[bool]:
     """Whether a message calls somebody who has, or has not, answered; the parameter `persona` or anybody."""
     its = and_(callings.c.message_id == messages.c.id, callings.c.answered_by.is_not(None) == answered)
     return exists().where(its, callings.c.persona_id == bindparam("persona") if persona else true())
 
 
-ALL_HAVE_ANSWERED = not_(_calls(persona=False, answered=False))
+ALL_HAVE_ANSWERED = not_(is_called(persona=False, answered=False))
 """Whether nobody is left whom a message calls."""
 
 IS_ANSWER = exists().where(callings.c.answered_by == messages.c.id)
@@ -52,52 +49,11 @@ HAS_LIVE_ANSWER = exists().where(
 )
 """Whether one whom a message calls has answered, and the answer still counts."""
 
-_ASKED = select(messages.c.author_key).where(
-    messages.c.session_id == bindparam("session_id"),
-    messages.c.id == bindparam("asked"),
-    ADDRESSED,
-    _calls(persona=True, answered=False),
-)
-_BREAK = and_(
-    messages.c.session_id == bindparam("session_id"),
-    ADDRESSED,
-    or_(
-        messages.c.author_key != bindparam("author_key"),
-        messages.c.answered_by.is_not(None),
-        _calls(persona=True, answered=True),
-    ),
-)
-_BEFORE = select(func.max(messages.c.id)).where(_BREAK, messages.c.id < bindparam("asked")).scalar_subquery()
-_AFTER = select(func.min(messages.c.id)).where(_BREAK, messages.c.id > bindparam("asked")).scalar_subquery()
-_BURST = (
-    select(messages.c.id)
-    .where(
-        messages.c.session_id == bindparam("session_id"),
-        UNANSWERED,
-        LIVE,
-        _calls(persona=True, answered=False),
-        messages.c.id > func.coalesce(_BEFORE, 0),
-        messages.c.id < func.coalesce(_AFTER, _LARGEST_ID),
-    )
-    .order_by(messages.c.id)
-)
-
 
 def call(tx: Tx, message_id: int, persona_ids: Sequence[str]) -> None:
     """Note whom a message calls, in the order in which they are to answer."""
     for ordinal, persona_id in enumerate(persona_ids):
         tx.execute(insert(callings).values(message_id=message_id, persona_id=persona_id, ordinal=ordinal))
-
-
-def read_called_burst(tx: Tx, session_id: int, message_id: int, persona_id: str) -> tuple[int, ...]:
-    """The ids of the burst that one persona has to answer: as `read_burst`, of the messages that call it. What its
-    author said meanwhile to others of the cast alone is no part of it, and does not part it.
-    """
-    facts = {"session_id": session_id, "asked": message_id, "persona": persona_id}
-    asked = tx.execute(_ASKED, facts).first()
-    if asked is None:
-        return ()
-    return tuple(tx.execute(_BURST, {**facts, "author_key": asked.author_key}).scalars())
 
 
 def calls(tx: Tx, message_id: int, persona_id: str) -> bool:

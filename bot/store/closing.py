@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from sqlalchemy import select
 
 from bot.store import cast
+from bot.store.bursts import read_burst
 from bot.store.conversations import conversation_by_id, conversation_hearing, open_conversation
 from bot.store.database import Tx
 from bot.store.privacy import forget_asked
 from bot.store.replies import NewReply, insert_reply
 from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import UNANSWERED, MessageKind, ReplyState, messages
-from bot.store.window import LIVE, read_burst
+from bot.store.window import LIVE
 
 
 def close_burst(tx: Tx, new: NewReply, now: datetime) -> None:
@@ -27,7 +28,7 @@ def close_waiting(tx: Tx, session: SessionRow, waiting: Iterable[tuple[int, str 
     does; /retry still answers them.
     """
     for message_id, persona_id in waiting:
-        if burst := _burst_for(tx, session.id, message_id, persona_id):
+        if burst := read_burst(tx, session.id, message_id, persona_id):
             _close_unheard(tx, session, burst, persona_id, now)
 
 
@@ -42,17 +43,11 @@ def close_expired(tx: Tx, now: datetime, within: timedelta) -> int:
     closed = 0
     for message_id in sorted(expired):
         for persona_id in cast.waited_for(tx, message_id) or (None,):
-            burst = _burst_for(tx, expired[message_id], message_id, persona_id)
+            burst = read_burst(tx, expired[message_id], message_id, persona_id)
             if burst and expired.keys() >= set(burst):
                 _close_unheard(tx, session_by_id(tx, expired[message_id]), burst, persona_id, now)
                 closed += 1
     return closed
-
-
-def _burst_for(tx: Tx, session_id: int, message_id: int, persona_id: str | None) -> tuple[int, ...]:
-    if persona_id is None:
-        return read_burst(tx, session_id, message_id)
-    return cast.read_called_burst(tx, session_id, message_id, persona_id)
 
 
 def _close_unheard(tx: Tx, session: SessionRow, burst: tuple[int, ...], persona_id: str | None, now: datetime) -> None:

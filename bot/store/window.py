@@ -1,4 +1,4 @@
-"""What a turn reads: the burst it answers, and the conversation's messages after the watermark."""
+"""What a turn reads of its conversation: the messages after the watermark, and the burst that it answers with them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,9 @@ from typing import Any, NamedTuple, Protocol
 
 from sqlalchemy import ColumnElement, Integer, Select, and_, bindparam, case, exists, false, func, not_, or_, select
 
-from bot.store.cast_tables import callings
 from bot.store.database import Tx
 from bot.store.quotes import current_quotes
 from bot.store.tables import (
-    ADDRESSED,
-    UNANSWERED,
     MessageKind,
     ReplyState,
     Standing,
@@ -108,7 +105,8 @@ SHOWN = or_(messages.c.state.is_(None), messages.c.state != ReplyState.FAILED.va
 LIVE = and_(messages.c.deleted_at.is_(None), messages.c.standing == Standing.LIVE.value)
 
 
-_LARGEST_ID = 2**63 - 1
+LARGEST_ID = 2**63 - 1
+"""Behind every message there will be."""
 _KIND_OF = {kind.value: kind for kind in MessageKind}
 _CONVERSATION = bindparam("conversation_id", type_=Integer)
 # Until when an interval reaches goes by the id: what was said later stands at an earlier position where it answers an
@@ -130,8 +128,8 @@ _LOWEST = func.min(
     func.max(
         _WANTED,
         func.min(
-            func.coalesce(_FIRST_HEARD.scalar_subquery(), _LARGEST_ID),
-            func.coalesce(_FIRST_OWN.scalar_subquery(), _LARGEST_ID),
+            func.coalesce(_FIRST_HEARD.scalar_subquery(), LARGEST_ID),
+            func.coalesce(_FIRST_OWN.scalar_subquery(), LARGEST_ID),
         ),
     ),
 )
@@ -228,7 +226,7 @@ def _with_current_quotes(tx: Tx, session_id: int, rows: list[WindowRow]) -> list
     return rows
 
 
-UNBOUNDED = {"start": 0, "oldest_asked": _LARGEST_ID, "gap_from": -1, "gap_to": -1}
+UNBOUNDED = {"start": 0, "oldest_asked": LARGEST_ID, "gap_from": -1, "gap_to": -1}
 """Bounds of a window that leave nothing out."""
 
 
@@ -275,48 +273,6 @@ def _window_row(row: Any) -> WindowRow:
         is_private=row[16],
         is_bot=row[17],
     )
-
-
-_CALLS_SOMEBODY = exists(select(callings.c.message_id).where(callings.c.message_id == messages.c.id))
-_ASKED = select(messages.c.author_key, messages.c.answered_by).where(
-    messages.c.session_id == bindparam("session_id"),
-    messages.c.id == bindparam("asked"),
-    ADDRESSED,
-    not_(_CALLS_SOMEBODY),
-)
-# A burst reaches on either side to the nearest message of somebody else, or one that was answered; reading stops there.
-_BREAK = and_(
-    messages.c.session_id == bindparam("session_id"),
-    ADDRESSED,
-    or_(messages.c.author_key != bindparam("author_key"), messages.c.answered_by.is_not(None)),
-)
-_BEFORE = select(func.max(messages.c.id)).where(_BREAK, messages.c.id < bindparam("asked")).scalar_subquery()
-_AFTER = select(func.min(messages.c.id)).where(_BREAK, messages.c.id > bindparam("asked")).scalar_subquery()
-_BURST = (
-    select(messages.c.id)
-    .where(
-        messages.c.session_id == bindparam("session_id"),
-        UNANSWERED,
-        LIVE,
-        not_(_CALLS_SOMEBODY),
-        messages.c.id > func.coalesce(_BEFORE, 0),
-        messages.c.id < func.coalesce(_AFTER, _LARGEST_ID),
-    )
-    .order_by(messages.c.id)
-)
-
-
-def read_burst(tx: Tx, session_id: int, message_id: int) -> tuple[int, ...]:
-    """The ids of the burst that a message belongs to: unanswered addressed messages of its author, not interrupted by
-    another author's addressed message (R2); `bot.store.cast` has those that call one of a cast. What was deleted or
-    undone is left out; if that is the message itself, what its author said before it still waits for the same answer.
-    Empty when there is nothing left to answer.
-    """
-    facts = {"session_id": session_id, "asked": message_id}
-    asked = tx.execute(_ASKED, facts).first()
-    if asked is None or asked.answered_by is not None:
-        return ()
-    return tuple(tx.execute(_BURST, {**facts, "author_key": asked.author_key}).scalars())
 
 
 def read_rows(tx: Tx, ids: Sequence[int]) -> list[WindowRow]:

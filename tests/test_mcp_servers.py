@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -133,7 +134,13 @@ async def test_K03_an_address_that_comes_back_is_connected_again() -> None:
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        (plain(never="no module named x"), "Connection closed · no module named x"),
+        (plain(never="no module named x"), "it has ended: no module named x"),
+        (
+            McpSettings(command=sys.executable, args=("-c", "def go():\n  import not_there\ngo()")),
+            "it has ended: ModuleNotFoundError: No module named 'not_there'",
+        ),
+        (McpSettings(url="http://127.0.0.1:9/mcp"), "nothing answers at its address"),
+        (McpSettings(command="/etc/passwd"), "its program may not be run: /etc/passwd"),
         (plain(timeout=0.2, is_silent=True), "it does not answer"),
         (plain().model_copy(update={"command": "/no/such/program"}), "there is no program '/no/such/program'"),
         (plain(calls={}, tools=[{"name": 5}]), "it says what is not of the protocol"),

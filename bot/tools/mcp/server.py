@@ -49,8 +49,8 @@ SPARE_SECONDS = 5.0
 
 MASK = "***"
 
-CLUES = 5
-"""Lines of what a server said last: enough for the end of a traceback."""
+CLUES = 3
+"""Lines of what a server said last; ours to choose."""
 
 
 class McpServer:
@@ -177,13 +177,19 @@ def _told(error: BaseException, clues: Sequence[str]) -> str:
             said = f"there is no program {error.filename!r}" if error.filename else str(error)
         case TimeoutError():
             said = "it does not answer"
+        case PermissionError():
+            said = f"its program may not be run: {error.filename or error.strerror}"
         case OSError():
             said = error.strerror or str(error)
         case ValueError():
             said = "it says what is not of the protocol"
         case _:
-            said = str(error) or "the connection has ended"
-    return " · ".join((" ".join(said.split()), *clues))
+            said = _PLAINLY.get(str(error), str(error)) or "the connection has ended"
+    return ": ".join(filter(None, (" ".join(said.split()), " · ".join(clues))))
+
+
+_PLAINLY = {"Connection closed": "it has ended", "All connection attempts failed": "nothing answers at its address"}
+"""What libraries say in words of their own."""
 
 
 class McpServers:

@@ -17,6 +17,11 @@ MOST_CHARS = 300
 """Of one line; ours to choose."""
 
 
+def _leads_there(line: str) -> bool:
+    """Whether a line tells by what way a fault came about: frames of Python and Node are set in, the fault is not."""
+    return line.startswith((" ", "\t", "Traceback (most recent call last)"))
+
+
 class _Lines(asyncio.Protocol):
     def __init__(self, server: str, newest: deque[str]) -> None:
         self._server, self._newest, self._begun = server, newest, b""
@@ -25,8 +30,10 @@ class _Lines(asyncio.Protocol):
         *whole, self._begun = (self._begun + data).split(b"\n")
         self._begun = self._begun[-MOST_CHARS:]
         for line in whole:
-            if text := line.decode(errors="replace").strip()[:MOST_CHARS]:
-                self._newest.append(text)
+            said = line.decode(errors="replace")
+            if text := said.strip()[:MOST_CHARS]:
+                if not _leads_there(said):
+                    self._newest.append(text)
                 log.debug("mcp.wrote", server=self._server, line=text)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain, groupby
 from operator import attrgetter
-from typing import Literal
 
 import structlog
 
@@ -55,6 +54,15 @@ class Verdict:
     mends: tuple[Subject, ...] = ()
     """Whose gists are to be written anew."""
     sweep_from: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Need:
+    """What a conversation needs, and from when on: a fold, or else another gist."""
+
+    subject: Subject
+    since: datetime
+    is_mend: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,29 +124,21 @@ class Sweeper:
             self.subject_of(quiet.session, whose, story, self.resolver.resolve(channel.platform, stored, speaker=whose))
             for whose, story in quiet.conversations.items()
         ]
-        wishes = [self._wish(tx, subject, now, shaken) for subject in subjects]
-        later = [at for _, at in wishes if at is not None and at > now]
-        due = [
-            (wish, subject)
-            for (wish, at), subject in zip(wishes, subjects, strict=True)
-            if at is not None and at <= now
-        ]
+        needs = [need for subject in subjects if (need := self._need(tx, subject, now, shaken)) is not None]
+        later = [need.since for need in needs if need.since > now]
         return Verdict(
             quiet=quiet,
-            folds=tuple(subject for wish, subject in due if wish == "fold"),
-            mends=tuple(subject for wish, subject in due if wish == "mend"),
+            folds=tuple(need.subject for need in needs if need.since <= now and not need.is_mend),
+            mends=tuple(need.subject for need in needs if need.since <= now and need.is_mend),
             sweep_from=min(later) - shortest if later else None,
         )
 
-    def _wish(
-        self, tx: Tx, subject: Subject, now: datetime, shaken: Collection[int]
-    ) -> tuple[Literal["fold", "mend"], datetime | None]:
-        """What a conversation needs, and from when on; `None` where it needs nothing."""
+    def _need(self, tx: Tx, subject: Subject, now: datetime, shaken: Collection[int]) -> _Need | None:
         if _is_worth_a_call(tx, subject, now - self.answer_within):
-            return "fold", paused_until(tx, subject.conversation_id) or now
+            return _Need(subject=subject, since=paused_until(tx, subject.conversation_id) or now)
         is_shaken = subject.conversation_id in shaken
         lost = read_lost_gist(tx, subject.session.id, subject.conversation_id) if is_shaken else None
-        return "mend", (next_rewrite(lost.attempts) or now) if lost else None
+        return _Need(subject=subject, since=next_rewrite(lost.attempts) or now, is_mend=True) if lost else None
 
     async def _fold(self, subjects: Sequence[Subject]) -> None:
         running: set[asyncio.Task[Result]] = set()

@@ -80,6 +80,8 @@ def test_L15_the_label_of_the_persona_is_dropped(text: str, clean: str) -> None:
         ("Sure!\nAlicent: a queen", "Sure!\nAlicent: a queen"),
         ("Sure!\nAlice, thanks: nice", "Sure!\nAlice, thanks: nice"),
         ("Sure!\n- Alice: cake", "Sure!\n- Alice: cake"),
+        ("Sure!\n* Alice: cake", "Sure!\n* Alice: cake"),
+        ("As she said:\n> Alice: cake\n> Luna: mine", "As she said:\n> Alice: cake\n> Luna: mine"),
         ("Sure!\n```yaml\nAlice: 5\n```\nAlice: thanks", "Sure!\n```yaml\nAlice: 5\n```"),
         ("Alice: yes, of course", "Alice: yes, of course"),
         ("Sure!\n\n", "Sure!\n\n"),
@@ -134,7 +136,7 @@ def test_a_label_is_held_for_64_characters_at_most() -> None:
 
 
 LINES = texts_of(
-    "Luna", "luna:", "**Luna:**", "[Luna]: ", "Alice", "Alice: ", "**", "*", "\n", "\n\n", " ", ":", "[10:01] ",
+    "Luna", "luna:", "**Luna:**", "[Luna]: ", "Alice", "Alice: ", "**", "*", "> ", "\n", "\n\n", " ", ":", "[10:01] ",
     "[2026-11-01 10:01] ", "(replying to Bob) ", "(replying", "[replying to Bob: hi]\n",
     "```", "`", "Hi", "hello there. ",
 )  # fmt: skip

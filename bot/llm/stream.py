@@ -232,7 +232,7 @@ def _label(text: str, names: frozenset[str]) -> tuple[int | None, str]:
         return 0, ""
     if not found:
         return (None if len(body) < _HOLD and _may_become(body.casefold(), names) else 0), ""
-    name = _plain(body[: found.start()])
+    name = body[: found.start()].rstrip(_CLOSERS + " ").casefold()  # after "* " or "> " it is no label
     if name not in names:
         return 0, ""
     closing = body[len(body[: found.start()].rstrip(_CLOSERS + " ")) : found.start()]

@@ -86,6 +86,14 @@ def test_an_entry_that_could_fit_nobody_is_told_with_its_form(line: str, told: s
     assert problem.endswith("Write platform:id, several with commas between or as a JSON list")
 
 
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "http_proxy", "NO_PROXY", "SSL_CERT_FILE"])
+def test_what_libraries_read_from_the_process_is_told_where_it_belongs(name: str) -> None:
+    (problem,) = refused(f"{name}=http://word-sentinel@10.0.0.1:3128").problems
+    assert problem.startswith(f"{name.upper()} is no setting: libraries read it from the environment of the process")
+    assert f"export {name.upper()}=..." in problem
+    assert "sentinel" not in problem
+
+
 @pytest.mark.parametrize(
     "value", ["discord:1, telegram:-2,terminal:root", '["discord:1", "telegram:-2", "terminal:root"]']
 )

@@ -34,11 +34,20 @@ def either(faults: Sequence[str]) -> str:
 
 def _fault(name: str, detail: ErrorDetails) -> str:
     if detail["type"] == "extra_forbidden":
+        if name in OF_THE_PROCESS:
+            return (
+                "is no setting: libraries read it from the environment of the process, which .env does not reach; take "
+                f"it out of there and export it before the start (export {name}=...; in compose.yaml: environment:)"
+            )
         near = difflib.get_close_matches(name, [*known_names(), *_names_beside(detail["loc"])], n=1)
         return "is no setting; " + (f"did you mean {near[0]}?" if near else ".env.example lists them all")
     if detail["type"] in ("model_type", "dict_type"):
         return f"is a table: write it as JSON, or its parts as {name}__NAME=value"
     return in_words(detail)
+
+
+OF_THE_PROCESS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "LANG", "LC_ALL")
+"""What people know from other programs, and what is read here as well, only not from .env."""
 
 
 def in_words(detail: ErrorDetails) -> str:

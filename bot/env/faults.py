@@ -46,7 +46,7 @@ def _fault(name: str, detail: ErrorDetails) -> str:
     return in_words(detail)
 
 
-OF_THE_PROCESS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "LANG", "LC_ALL")
+OF_THE_PROCESS = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR", "LANG")
 """What people know from other programs, and what is read here as well, only not from .env."""
 
 

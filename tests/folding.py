@@ -15,14 +15,14 @@ from bot.llm.directory import ModelDirectory
 from bot.llm.model import ModelRequest, Role
 from bot.memory.compaction import Compactor, Result
 from bot.memory.consolidation import Consolidator
-from bot.memory.items import Memory
+from bot.memory.items import Add, Category, ItemKind, Memory, NewItem
 from bot.memory.snapshot import EVERYTHING
 from bot.memory.summariser import Subject, Summariser
 from bot.settings import Settings
 from bot.store.compactions import CompactionRow, Reason, newest_compactions
 from bot.store.conversations import conversation_by_id
 from bot.store.database import Database
-from bot.store.memories import read_memory
+from bot.store.memories import insert_item, read_ground, read_memory
 from bot.store.memory_tables import compactions
 from bot.testing import NOW, ScriptedModel
 from tests.stories import Story
@@ -41,6 +41,9 @@ SMALL: dict[str, Any] = {
 def words(text: str) -> int:
     """Tokens as these tests count them."""
     return len(text.split())
+
+
+ALICE = "fake:alice"
 
 
 @dataclass
@@ -255,3 +258,16 @@ def _merge_all(text: str) -> str:
         values = dict.fromkeys(value for _, note in notes for value in re.findall(r"\w+=\w+", note))
         merged.append({"items": [int(number) for number, _ in notes], "text": " ".join(values) or "much happened"})
     return json.dumps({"merged": merged}, ensure_ascii=False)
+
+
+def add(text: str, *sources: int, **more: Any) -> Callable[[Story], int]:
+    """Note something about Alice, by hand; `more` goes to the item."""
+
+    def change(story: Story) -> int:
+        ground = read_ground(story.tx, story.conversation)
+        assert ground is not None
+        facts: dict[str, Any] = {"kind": ItemKind.FACT, "subject": ALICE, "subject_name": "Alice", "sources": sources}
+        new = NewItem(**{**facts, "category": Category.OTHER, "text": text, **more})
+        return insert_item(story.tx, ground, Add(item=new), ALICE, words, NOW)
+
+    return change

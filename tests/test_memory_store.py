@@ -1,4 +1,4 @@
-"""Memory in the database: what makes a compaction stale, what an edit, a delete or an undo does, what is carried."""
+"""Memory in the database: what makes a compaction stale, and what an edit, a delete or an undo does."""
 
 from __future__ import annotations
 
@@ -11,18 +11,15 @@ import pytest
 from sqlalchemy import select, update
 
 from bot.chat import InboundKind
-from bot.memory.items import Add, Category, ItemKind, NewItem
-from bot.store import conversations, messages, replies, sessions
+from bot.store import conversations, messages, replies
 from bot.store.compactions import Outcome, undo_compaction
 from bot.store.database import Database
-from bot.store.memories import insert_item, read_ground, read_memory, retire_item, set_pinned
+from bot.store.memories import read_memory
 from bot.store.memory_tables import memory_items
 from bot.store.tables import messages as messages_table
 from bot.testing import NOW, Reply, make_inbound
-from tests.folding import Fold, fact, number_of, pasts, words
+from tests.folding import ALICE, Fold, add, fact, number_of, pasts
 from tests.stories import Story
-
-ALICE = "fake:alice"
 
 
 def known(story: Story, message_id: int) -> messages.Known:
@@ -52,17 +49,6 @@ def take_back(how: Callable[..., None]) -> Callable[[Story], None]:
         reply = replies.last_reply(story.tx, story.conversation)
         assert reply is not None
         how(story.tx, reply)
-
-    return change
-
-
-def add(text: str, *sources: int, **more: Any) -> Callable[[Story], int]:
-    def change(story: Story) -> int:
-        ground = read_ground(story.tx, story.conversation)
-        assert ground is not None
-        facts: dict[str, Any] = {"kind": ItemKind.FACT, "subject": ALICE, "subject_name": "Alice", "sources": sources}
-        new = NewItem(**{**facts, "category": Category.OTHER, "text": text, **more})
-        return insert_item(story.tx, ground, Add(item=new), ALICE, words, NOW)
 
     return change
 
@@ -263,75 +249,3 @@ async def test_retry_and_undo_of_what_is_in_memory_know_that_it_is(db: Database)
     reply = await fold.tell(lambda story: replies.last_reply(story.tx, story.conversation))
     assert reply is not None
     assert (reply.id, reply.is_in_memory) == (lifted, True)
-
-
-# --- What comes along to another persona
-
-
-def texts(story: Story, conversation: int) -> list[str]:
-    return [item.new.text for item in read_memory(story.tx, conversation).items]
-
-
-def switch(story: Story, persona: str, how: conversations.Switch) -> int:
-    story.session = sessions.open_session(story.tx, story.channel, NOW)
-    story.persona = persona
-    story.conversation = conversations.ensure_conversation(story.tx, story.session, persona, NOW, how)
-    return story.conversation
-
-
-async def test_separate_personas_know_nothing_of_each_other(db: Database) -> None:
-    def happens(story: Story) -> None:
-        add("Alice lives in Oslo")(story)
-        assert texts(story, switch(story, "other", "separate")) == []
-
-    await Fold(db).tell(happens)
-
-
-async def test_shared_personas_are_in_one_conversation(db: Database) -> None:
-    def happens(story: Story) -> None:
-        first = story.conversation
-        add("Alice lives in Oslo")(story)
-        story.answer("hello", story.say("hi", addressed=True))
-        assert switch(story, "other", "shared") == first
-        assert conversations.conversation_by_id(story.tx, first).persona_id == "other"
-        assert texts(story, first) == ["Alice lives in Oslo"]
-        assert story.read() == ["hi", "hello"]
-
-    await Fold(db).tell(happens)
-
-
-async def test_carried_facts_and_agreements_come_along_with_their_sources_there_and_back(db: Database) -> None:
-    def happens(story: Story) -> None:
-        said = story.say("I live in Oslo")
-        first = story.conversation
-        oslo = add("Alice lives in Oslo", said)(story)
-        pinned = add("Meet at noon", said, kind=ItemKind.CONSENSUS, people=(ALICE,), pinned=True)(story)
-        add("The fair", said, kind=ItemKind.EVENT)(story)
-        second = switch(story, "other", "carry")
-        assert second != first
-        carried = read_memory(story.tx, second).items
-        originals = read_memory(story.tx, first).by_id()
-        assert [item.new for item in carried] == [originals[oslo].new, originals[pinned].new]
-
-        retire_item(story.tx, second, carried[0].id, ALICE, NOW)
-        add("Alice lives in Bergen", said)(story)
-        assert switch(story, "mira", "carry") == first
-        assert texts(story, first) == ["Meet at noon", "The fair", "Alice lives in Bergen"]
-        assert switch(story, "other", "carry") == second
-        assert texts(story, second) == ["Meet at noon", "Alice lives in Bergen"]
-
-    await Fold(db).tell(happens)
-
-
-async def test_a_pinned_item_stays_though_another_persona_forgot_it(db: Database) -> None:
-    def happens(story: Story) -> None:
-        first = story.conversation
-        item = add("Alice lives in Oslo")(story)
-        second = switch(story, "other", "carry")
-        set_pinned(story.tx, first, item, pinned=True)
-        (copy,) = read_memory(story.tx, second).items
-        retire_item(story.tx, second, copy.id, ALICE, NOW)
-        switch(story, "mira", "carry")
-        assert texts(story, first) == ["Alice lives in Oslo"]
-
-    await Fold(db).tell(happens)

@@ -141,7 +141,7 @@ class OpenAIModel(Endpoints):
         provider, _, name = model.partition("/")
         await self._quirks.forget(self._providers[provider].endpoint, name)
 
-    def patience(self, request: ModelRequest) -> float:
+    def time_to_begin(self, request: ModelRequest) -> float:
         """Seconds that an answer may take to begin: fewer where another model can answer, unless this one may reason
         first, which many servers do without a word.
         """
@@ -159,7 +159,7 @@ class OpenAIModel(Endpoints):
             model=model,
             quirks=set(self._quirks.known(provider.endpoint, model) | (known.quirks if known else frozenset())),
             deadline=asyncio.get_running_loop().time() + provider.total_timeout,
-            first_token=self.patience(request),
+            first_token=self.time_to_begin(request),
             room=min(REASONING_ROOM, self._catalogue.limits(request.model).context_window // 4),
         )
 

@@ -34,6 +34,7 @@ class Tasks:
             for task in running:
                 task.cancel()
             await asyncio.gather(*running, return_exceptions=True)
+            await asyncio.sleep(0)  # what had ended leaves the dict a step later, for which gather need not wait (3.12)
 
 
 def _log_failure(task: asyncio.Task[Any]) -> None:

@@ -95,6 +95,7 @@ def _statements_are_compiled_once() -> Iterator[None]:
     first = create_engine("sqlite://", query_cache_size=2000)
     with first.connect():  # which makes its dialect complete
         pass
+    first.dispose()
 
     def engine(*args: Any, **options: Any) -> Engine:
         made = create_engine(*args, **options)

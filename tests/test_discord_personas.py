@@ -279,7 +279,7 @@ async def test_a_deletion_makes_no_webhook(scene: Scene) -> None:
     with capture_logs() as logs:
         await scene.bot.adapter.delete(inbound.channel, [inbound.message_id])
     assert creations(scene) == []
-    assert [entry["event"] for entry in logs] == ["discord.delete_failed"]
+    assert "discord.delete_failed" in [entry["event"] for entry in logs]
 
 
 async def test_the_answer_to_a_command_completes_it_and_names_the_persona(scene: Scene) -> None:

@@ -80,5 +80,15 @@ async def test_closing_ends_also_what_begins_meanwhile() -> None:
     assert [task for task in asyncio.all_tasks() if task.get_name() == "late"] == []
 
 
+async def test_what_has_just_ended_holds_nothing_up() -> None:
+    """Since Python 3.12 nothing yields where all that is waited for has ended, and what is called then never comes."""
+    tasks = Tasks()
+    tasks.spawn("work", asyncio.sleep(0))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)  # it has ended, and nobody was told
+    await tasks.close()
+    assert not [task for task in asyncio.all_tasks() if task.get_name() == "work"]
+
+
 async def test_nothing_to_close_is_fine() -> None:
     await Tasks().close()

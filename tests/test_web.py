@@ -294,7 +294,7 @@ async def test_X07_a_page_made_to_keep_us_costs_its_time_and_keeps_nobody_else(p
     assert await living > 5
 
 
-@pytest.mark.parametrize("charset", ["idna", "undefined", "punycode", "hex", "utf-7"])
+@pytest.mark.parametrize("charset", ["idna", "undefined", "punycode", "hex", "utf-7", "unicode_escape"])
 async def test_a_coding_that_is_none_of_texts_fails_nothing(charset: str) -> None:
     async def answer(_request: web.Request) -> web.Response:
         return web.Response(body=b"tide \xff", headers={"Content-Type": f"text/plain; charset={charset}"})

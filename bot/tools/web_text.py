@@ -4,6 +4,7 @@ of the parser, and that must cost a process that has nothing else to do. Imports
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -36,6 +37,8 @@ _INLINE = (
     "sup",
     "u",
 )
+_OF_NO_PAGE = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
+"""Codings that Python knows and browsers do not: they make something else of a page that names one."""
 _CHARSET = re.compile(rb"charset=[\"']?([A-Za-z0-9_-]{2,20})")
 
 
@@ -59,9 +62,10 @@ def text_of(kind: str, charset: str, body: bytes) -> tuple[str, str]:
 
 
 def _decoded(body: bytes, charset: str) -> str:
-    """Some codings are none of texts, and some take no broken text."""
+    """Some codings are none of texts or of pages, and some take no broken text."""
     try:
-        return body.decode(charset, "replace")
+        coding = "utf-8" if codecs.lookup(charset).name in _OF_NO_PAGE else charset
+        return body.decode(coding, "replace")
     except (LookupError, ValueError):
         return body.decode("utf-8", "replace")
 

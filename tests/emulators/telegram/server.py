@@ -84,6 +84,7 @@ class TelegramEmulator(World):
         """Stop listening, so that connections are refused; `come_back` listens on the same port again."""
         await self.updates.close()
         await self._runner.cleanup()
+        await asyncio.sleep(0)  # a step in which its clients see that
 
     async def come_back(self) -> None:
         """Listen again."""

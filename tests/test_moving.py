@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import select
 
+from bot.app import App
 from bot.chat import Author, ChannelRef, InboundKind, Visibility
 from bot.store.ledger_tables import model_calls
 from bot.store.memory_tables import memory_items
-from bot.testing import ScriptedModel, make_inbound
-from tests.conftest import MakeApp
+from bot.store.tables import messages
+from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_inbound
+from tests.conftest import MakeApp, know_the_bot
 from tests.remembering import SMALL, noting, talk
-from tests.talking import ALICE, Chat, open_chat
+from tests.talking import ALICE, Chat, history, open_chat
 
 OLD = ChannelRef(platform="fake", place="-4123", visibility=Visibility.PRIVATE)
 NEW = ChannelRef(platform="fake", place="-100", visibility=Visibility.PRIVATE)
+BOB = make_author("Bob")
 CLUB = Author(platform="fake", id=OLD.place, name="Club")
 """The group itself, as its anonymous administrators speak."""
 
@@ -40,9 +45,9 @@ def _kept(connection: sqlite3.Connection) -> Iterator[str]:
                     yield f"{table}.{column[0]}"
 
 
-async def migrate(chat: Chat) -> None:
+async def migrate(app: App) -> None:
     move = replace(make_inbound(channel=OLD, kind=InboundKind.MIGRATION), migrated_to=NEW)
-    await chat.app.pipeline.deliver(move)
+    await app.pipeline.deliver(move)
 
 
 async def full_chat(make_app: MakeApp, **settings: Any) -> Chat:
@@ -62,6 +67,45 @@ async def full_chat(make_app: MakeApp, **settings: Any) -> Chat:
     return chat
 
 
+async def test_T09_a_group_that_moves_takes_its_story_along(make_app: MakeApp) -> None:
+    model = ScriptedModel()
+    app = await make_app(model=model, persona="none")
+    await app.pipeline.deliver(make_inbound("remember me", channel=OLD, mentions_me=True))
+    await app.dispatcher.idle()
+    await migrate(app)
+    await migrate(app)
+    await app.pipeline.deliver(make_inbound("well?", channel=NEW, mentions_me=True))
+    await app.dispatcher.idle()
+    assert history(model.requests[-1]) == [
+        ("user", "Alice: remember me"),
+        ("assistant", "ok"),
+        ("user", "Alice: well?"),
+    ]
+
+
+async def test_T23_turns_of_the_new_place_are_answered_when_it_is_merged_with_the_old_one(
+    make_app: MakeApp, database_url: str
+) -> None:
+    know_the_bot(Path(database_url.removeprefix("sqlite:///")), NEW.place_key)
+    gate = asyncio.Event()
+    model, adapter = ScriptedModel([Reply(text="running", hold=gate), "waiting"]), FakeAdapter()
+    app = await make_app(model=model, adapter=adapter, persona="none")
+    await app.pipeline.deliver(make_inbound("long ago", channel=OLD, author=BOB))
+    await app.pipeline.deliver(make_inbound("A?", channel=NEW, mentions_me=True))
+    await model.wait_for(1)
+    await app.pipeline.deliver(make_inbound("B?", channel=NEW, author=BOB, mentions_me=True))
+    await migrate(app)
+    gate.set()
+    await app.dispatcher.idle()
+    await app.pipeline.deliver(make_inbound("and?", channel=NEW, mentions_me=True))
+    await app.dispatcher.idle()
+    assert adapter.texts[:2] == ["running", "waiting"]
+    told = str(history(model.requests[-1]))
+    assert all(text in told for text in ("long ago", "A?", "running", "B?", "waiting", "and?"))
+    rows = await app.core.db.read(lambda tx: tx.execute(select(messages.c.session_id, messages.c.place_key)).all())
+    assert {tuple(row) for row in rows} == {(1, NEW.place_key)}
+
+
 async def test_T09_T23_no_table_names_the_old_place_after_a_migration(make_app: MakeApp, database_url: str) -> None:
     chat = await full_chat(make_app)
     named = kept(database_url)
@@ -70,14 +114,14 @@ async def test_T09_T23_no_table_names_the_old_place_after_a_migration(make_app: 
     assert {"memory_item.place_key", "memory_item.subject", "memory_item.made_by", "memory_item.retired_by"} <= named
     assert {"compaction.delta", "override.scope_key", "override.set_by", "person.key", "naming.author_key"} <= named
     assert {"message.author_key", "message.place_key", "model_call.author_key", "introduction.place_key"} <= named
-    await migrate(chat)
+    await migrate(chat.app)
     assert kept(database_url) == set()
 
 
 async def test_T09_T11_what_is_remembered_of_a_group_is_remembered_of_it_when_it_has_moved(make_app: MakeApp) -> None:
     chat = await full_chat(make_app)
     before = await chat.say("/memory", channel=OLD)
-    await migrate(chat)
+    await migrate(chat.app)
     assert await chat.say("/memory", channel=NEW) == [before[0].replace(OLD.place, NEW.place)]
     assert "The club meets on Mondays" in before[0]
 
@@ -91,7 +135,7 @@ async def test_T11_T23_those_who_agreed_are_told_apart_by_whole_keys(
     await chat.app.core.db.run(
         lambda tx: tx.execute(memory_items.update().where(which).values(people="\n".join(people)))
     )
-    await migrate(chat)
+    await migrate(chat.app)
     moved = await chat.app.core.db.read(
         lambda tx: tx.execute(select(memory_items.c.people).where(which)).scalars().all()
     )
@@ -102,6 +146,6 @@ async def test_T23_calls_of_a_session_that_is_merged_count_for_the_one_it_become
     chat = await open_chat(make_app, persona="none")
     await chat.say("old", channel=OLD, author=ALICE)
     await chat.say("new", channel=NEW, author=ALICE)
-    await migrate(chat)
+    await migrate(chat.app)
     found = select(model_calls.c.session_id)
     assert set(await chat.app.core.db.read(lambda tx: tx.execute(found).scalars().all())) == {1}

@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
-from bot.app import App
-from bot.chat import ChannelRef, InboundKind, PartState, Quote, Visibility
-from bot.llm.model import ModelRequest, ModelUnreachable, Role
+from bot.chat import InboundKind, PartState, Quote
+from bot.llm.model import ModelUnreachable
 from bot.store.tables import messages
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
-from tests.conftest import MakeApp, know_the_bot
+from tests.conftest import MakeApp
+from tests.talking import history
 
 GROUP = make_channel()
 ALICE, BOB = make_author("Alice"), make_author("Bob")
-
-
-def history(request: ModelRequest) -> list[tuple[str, str]]:
-    """What the model was sent, without the system message."""
-    return [(message.role.value, message.text) for message in request.messages if message.role is not Role.SYSTEM]
-
-
-async def settle(app: App) -> None:
-    await app.dispatcher.idle()
 
 
 async def test_a_private_message_is_greeted_once_and_answered(make_app: MakeApp) -> None:
@@ -36,7 +25,7 @@ async def test_a_private_message_is_greeted_once_and_answered(make_app: MakeApp)
     assert await adapter.wait_for(1) == ["First."]
     await app.pipeline.deliver(make_inbound("and now?"))
     assert await adapter.wait_for(2) == ["First.", "Second."]
-    await settle(app)
+    await app.dispatcher.idle()
     assert history(model.requests[1]) == [("user", "hello"), ("assistant", "First."), ("user", "and now?")]
     assert model.requests[1].messages[0].text.startswith("Be brief.")
 
@@ -48,7 +37,7 @@ async def test_the_persona_greets_before_its_first_answer_and_the_greeting_is_in
     greeting, answer = await adapter.wait_for(2)
     await app.pipeline.deliver(make_inbound("again"))
     await adapter.wait_for(3)
-    await settle(app)
+    await app.dispatcher.idle()
     assert answer == "ok"
     assert history(model.requests[0]) == [("assistant", greeting), ("user", "hello")]
     assert history(model.requests[1])[:3] == [("assistant", greeting), ("user", "hello"), ("assistant", "ok")]
@@ -71,7 +60,7 @@ async def test_in_groups_it_speaks_when_addressed(make_app: MakeApp, inbound: ob
     model = ScriptedModel()
     app = await make_app(model=model)
     await app.pipeline.deliver(inbound)  # type: ignore[arg-type]
-    await settle(app)
+    await app.dispatcher.idle()
     assert len(model.requests) == is_answered
 
 
@@ -80,7 +69,7 @@ async def test_what_it_overhears_becomes_context_and_each_line_names_its_speaker
     app = await make_app(model=model, persona="none")
     await app.pipeline.deliver(make_inbound("the cat is called Tom", channel=GROUP, author=BOB))
     await app.pipeline.deliver(make_inbound("what is it called?", channel=GROUP, author=ALICE, mentions_me=True))
-    await settle(app)
+    await app.dispatcher.idle()
     assert history(model.requests[0]) == [
         ("user", "Bob: the cat is called Tom"),
         ("user", "Alice: what is it called?"),
@@ -92,7 +81,7 @@ async def test_overheard_text_is_capped(make_app: MakeApp) -> None:
     app = await make_app(model=model, overheard_chars=100)
     await app.pipeline.deliver(make_inbound("x" * 5000, channel=GROUP))
     await app.pipeline.deliver(make_inbound("hi", channel=GROUP, mentions_me=True))
-    await settle(app)
+    await app.dispatcher.idle()
     assert len(history(model.requests[0])[0][1]) < 150
 
 
@@ -113,7 +102,7 @@ async def test_activation_decides_in_groups(
     model = ScriptedModel()
     app = await make_app(model=model, **activation)
     await app.pipeline.deliver(make_inbound(text, channel=GROUP))
-    await settle(app)
+    await app.dispatcher.idle()
     assert len(model.requests) == is_answered
 
 
@@ -122,7 +111,7 @@ async def test_D13_the_same_message_twice_is_answered_once(make_app: MakeApp) ->
     app = await make_app(model=model, adapter=adapter, persona="none")
     inbound = make_inbound("hello")
     await asyncio.gather(app.pipeline.deliver(inbound), app.pipeline.deliver(inbound))
-    await settle(app)
+    await app.dispatcher.idle()
     assert (len(model.requests), adapter.texts) == (1, ["ok"])
 
 
@@ -131,7 +120,7 @@ async def test_D27_threads_of_one_channel_do_not_hear_each_other(make_app: MakeA
     app = await make_app(model=model, persona="none")
     await app.pipeline.deliver(make_inbound("secret of A", channel=make_channel(thread="a"), mentions_me=True))
     await app.pipeline.deliver(make_inbound("hi", channel=make_channel(thread="b"), mentions_me=True))
-    await settle(app)
+    await app.dispatcher.idle()
     assert "secret" not in str(model.requests[1])
 
 
@@ -140,11 +129,11 @@ async def test_D07_bots_are_not_answered_unless_enabled_and_then_only_so_often(m
     silent, talkative = ScriptedModel(), ScriptedModel()
     app = await make_app(model=silent)
     await app.pipeline.deliver(make_inbound("hi", channel=GROUP, author=bot, mentions_me=True))
-    await settle(app)
+    await app.dispatcher.idle()
     app = await make_app(model=talkative, bots={"answer": True, "max_turns": 2})
     for _ in range(6):
         await app.pipeline.deliver(make_inbound("hi", channel=GROUP, author=bot, mentions_me=True))
-        await settle(app)
+        await app.dispatcher.idle()
     assert (len(silent.requests), len(talkative.requests)) == (0, 2)
 
 
@@ -153,7 +142,7 @@ async def test_D07_an_empty_answer_to_a_bot_is_not_told(make_app: MakeApp) -> No
     app = await make_app(model=ScriptedModel([""]), adapter=adapter, bots={"answer": True})
     bot = make_author("Robo", is_bot=True)
     await app.pipeline.deliver(make_inbound("hi", channel=GROUP, author=bot, mentions_me=True))
-    await settle(app)
+    await app.dispatcher.idle()
     assert adapter.texts == []
 
 
@@ -163,7 +152,7 @@ async def test_D12_a_blank_answer_becomes_one_short_notice(make_app: MakeApp, bl
     app = await make_app(model=ScriptedModel([blank]), adapter=adapter, persona="none")
     await app.pipeline.deliver(make_inbound("hello"))
     (notice,) = await adapter.wait_for(1)
-    await settle(app)
+    await app.dispatcher.idle()
     assert notice.strip()
 
 
@@ -175,7 +164,7 @@ async def test_a_failed_answer_is_told_and_reaches_no_later_prompt(make_app: Mak
     (notice,) = await adapter.wait_for(1)
     await app.pipeline.deliver(make_inbound("second"))
     await adapter.wait_for(2)
-    await settle(app)
+    await app.dispatcher.idle()
     assert history(model.requests[1]) == [("user", "first"), ("user", "second")]
     assert notice not in str(model.requests[1])
 
@@ -185,14 +174,14 @@ async def test_D31_an_edit_changes_the_next_prompt_and_a_delete_leaves_it(make_a
     app = await make_app(model=model, persona="none")
     await app.pipeline.deliver(make_inbound("my dog is Rex", message_id="1"))
     await app.pipeline.deliver(make_inbound("my code is 1234", message_id="2"))
-    await settle(app)
+    await app.dispatcher.idle()
     await app.pipeline.deliver(make_inbound("my dog is Max", message_id="1", kind=InboundKind.EDIT))
     await app.pipeline.deliver(make_inbound(message_id="2", kind=InboundKind.DELETE))
     asked = len(model.requests)
-    await settle(app)
+    await app.dispatcher.idle()
     assert len(model.requests) == asked  # neither is answered (T12)
     await app.pipeline.deliver(make_inbound("well?"))
-    await settle(app)
+    await app.dispatcher.idle()
     last = str(model.requests[-1])
     assert "Max" in last
     assert "Rex" not in last
@@ -205,7 +194,7 @@ async def test_D31_a_delete_of_an_unknown_message_is_kept_as_a_tombstone(make_ap
     await app.pipeline.deliver(make_inbound("hello"))
     await app.pipeline.deliver(make_inbound(message_id="77", kind=InboundKind.DELETE))
     await app.pipeline.deliver(make_inbound("never seen", message_id="77"))
-    await settle(app)
+    await app.dispatcher.idle()
     assert "never seen" not in str(model.requests)
 
 
@@ -218,7 +207,7 @@ async def test_two_askers_get_two_answers_even_when_the_first_is_slow(make_app: 
     await app.pipeline.deliver(make_inbound("B?", channel=GROUP, author=BOB, mentions_me=True))
     gate.set()
     assert await adapter.wait_for(2) == ["for Alice", "for Bob"]
-    await settle(app)
+    await app.dispatcher.idle()
     assert history(model.requests[1]) == [("user", "Alice: A?"), ("assistant", "for Alice"), ("user", "Bob: B?")]
 
 
@@ -232,7 +221,7 @@ async def test_other_sessions_go_on_while_one_waits(make_app: MakeApp) -> None:
     assert await adapter.wait_for(1) == ["quick"]
     gate.set()
     assert await adapter.wait_for(2) == ["quick", "slow"]
-    await settle(app)
+    await app.dispatcher.idle()
 
 
 async def test_a_burst_restarts_the_turn_until_something_is_shown(make_app: MakeApp) -> None:
@@ -243,7 +232,7 @@ async def test_a_burst_restarts_the_turn_until_something_is_shown(make_app: Make
     await model.wait_for(1)
     await app.pipeline.deliver(make_inbound("second part"))
     assert await adapter.wait_for(1) == ["both"]
-    await settle(app)
+    await app.dispatcher.idle()
     assert history(model.requests[-1]) == [("user", "first part"), ("user", "second part")]
     assert model.cancelled == 1
 
@@ -258,7 +247,7 @@ async def test_a_message_after_something_was_shown_waits_for_its_own_turn(make_a
     await app.pipeline.deliver(make_inbound("second"))
     gate.set()
     assert await adapter.wait_for(2) == ["one two", "three"]
-    await settle(app)
+    await app.dispatcher.idle()
     assert model.cancelled == 0
 
 
@@ -270,11 +259,11 @@ async def test_an_unanswered_message_is_answered_once_after_a_restart(make_app: 
     model, adapter = ScriptedModel(["here I am"]), FakeAdapter()
     app = await make_app(model=model, adapter=adapter, persona="none")
     assert await adapter.wait_for(1) == ["here I am"]
-    await settle(app)
+    await app.dispatcher.idle()
     await app.close()
     third = ScriptedModel()
     app = await make_app(model=third, persona="none")
-    await settle(app)
+    await app.dispatcher.idle()
     assert third.requests == []
 
 
@@ -287,63 +276,16 @@ async def test_S16_a_reply_that_may_have_been_seen_is_never_sent_again(make_app:
     await app.close()
     model = ScriptedModel()
     app = await make_app(model=model, persona="none")
-    await settle(app)
+    await app.dispatcher.idle()
     states = await app.core.db.read(
         lambda tx: tx.execute(select(messages.c.state).where(messages.c.kind == "reply")).scalars().all()
     )
     assert (model.requests, states) == ([], ["uncertain"])
 
 
-OLD = ChannelRef(platform="fake", place="-4", visibility=Visibility.PRIVATE)
-NEW = ChannelRef(platform="fake", place="-100", visibility=Visibility.PRIVATE)
-
-
-async def migrate(app: App) -> None:
-    await app.pipeline.deliver(replace(make_inbound(channel=OLD, kind=InboundKind.MIGRATION), migrated_to=NEW))
-
-
-async def test_T09_a_group_that_moves_takes_its_story_along(make_app: MakeApp) -> None:
-    model = ScriptedModel()
-    app = await make_app(model=model, persona="none")
-    await app.pipeline.deliver(make_inbound("remember me", channel=OLD, mentions_me=True))
-    await settle(app)
-    await migrate(app)
-    await migrate(app)
-    await app.pipeline.deliver(make_inbound("well?", channel=NEW, mentions_me=True))
-    await settle(app)
-    assert history(model.requests[-1]) == [
-        ("user", "Alice: remember me"),
-        ("assistant", "ok"),
-        ("user", "Alice: well?"),
-    ]
-
-
-async def test_T23_turns_of_the_new_place_are_answered_when_it_is_merged_with_the_old_one(
-    make_app: MakeApp, database_url: str
-) -> None:
-    know_the_bot(Path(database_url.removeprefix("sqlite:///")), NEW.place_key)
-    gate = asyncio.Event()
-    model, adapter = ScriptedModel([Reply(text="running", hold=gate), "waiting"]), FakeAdapter()
-    app = await make_app(model=model, adapter=adapter, persona="none")
-    await app.pipeline.deliver(make_inbound("long ago", channel=OLD, author=BOB))
-    await app.pipeline.deliver(make_inbound("A?", channel=NEW, mentions_me=True))
-    await model.wait_for(1)
-    await app.pipeline.deliver(make_inbound("B?", channel=NEW, author=BOB, mentions_me=True))
-    await migrate(app)
-    gate.set()
-    await settle(app)
-    await app.pipeline.deliver(make_inbound("and?", channel=NEW, mentions_me=True))
-    await settle(app)
-    assert adapter.texts[:2] == ["running", "waiting"]
-    told = str(history(model.requests[-1]))
-    assert all(text in told for text in ("long ago", "A?", "running", "B?", "waiting", "and?"))
-    rows = await app.core.db.read(lambda tx: tx.execute(select(messages.c.session_id, messages.c.place_key)).all())
-    assert {tuple(row) for row in rows} == {(1, NEW.place_key)}
-
-
 async def test_T14_an_uncertain_part_makes_the_reply_uncertain_and_answered(make_app: MakeApp) -> None:
     app = await make_app(adapter=FakeAdapter(state=PartState.UNCERTAIN), persona="none")
     await app.pipeline.deliver(make_inbound("hello?"))
-    await settle(app)
+    await app.dispatcher.idle()
     rows = await app.core.db.read(lambda tx: tx.execute(select(messages).order_by(messages.c.id)).all())
     assert (rows[0].answered_by, rows[1].state) == (rows[1].id, "uncertain")

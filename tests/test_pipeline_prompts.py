@@ -10,23 +10,15 @@ from structlog.testing import capture_logs
 
 from bot.app import App
 from bot.chat import Attachment, AttachmentKind
-from bot.llm.model import Finish, ModelRequest, ModelUnreachable, Role, ToolCall, Usage
+from bot.llm.model import Finish, ModelRequest, ModelUnreachable, ToolCall, Usage
 from bot.store.ledger_tables import model_calls
 from bot.store.tables import messages
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
+from tests.talking import history
 
 GROUP = make_channel()
 ALICE, BOB = make_author("Alice"), make_author("Bob")
-
-
-def history(request: ModelRequest) -> list[tuple[str, str]]:
-    """What the model was sent, without the system message."""
-    return [(message.role.value, message.text) for message in request.messages if message.role is not Role.SYSTEM]
-
-
-async def settle(app: App) -> None:
-    await app.dispatcher.idle()
 
 
 async def test_tools_run_and_their_round_is_in_the_next_prompt_as_one_group(make_app: MakeApp) -> None:
@@ -34,9 +26,9 @@ async def test_tools_run_and_their_round_is_in_the_next_prompt_as_one_group(make
     model = ScriptedModel([Reply(text="", tool_calls=calls), "It is noon.", "Yes."])
     app = await make_app(model=model, persona="none")
     await app.pipeline.deliver(make_inbound("what time is it?"))
-    await settle(app)
+    await app.dispatcher.idle()
     await app.pipeline.deliver(make_inbound("sure?"))
-    await settle(app)
+    await app.dispatcher.idle()
     shown = [(m.role.value, m.text, len(m.tool_calls)) for m in model.requests[2].messages[1:]]
     assert shown[0] == ("user", "what time is it?", 0)
     assert shown[1] == ("assistant", "", 2)
@@ -54,7 +46,7 @@ async def test_K04_a_model_that_calls_for_ever_gets_a_last_round_without_tools(m
     app = await make_app(model=model, adapter=adapter, persona="none", max_tool_steps=3)
     await app.pipeline.deliver(make_inbound("roll"))
     assert await adapter.wait_for(1) == ["enough"]
-    await settle(app)
+    await app.dispatcher.idle()
     assert len(model.requests) == 4
 
 
@@ -63,7 +55,7 @@ async def test_L12_a_filtered_answer_is_told_neutrally_and_not_tried_again(make_
     app = await make_app(model=model, adapter=adapter, persona="none")
     await app.pipeline.deliver(make_inbound("hello"))
     await adapter.wait_for(1)
-    await settle(app)
+    await app.dispatcher.idle()
     replies = await app.core.db.read(lambda tx: tx.execute(select(messages.c.kind)).scalars().all())
     assert (len(model.requests), replies) == (1, ["said", "notice"])
 
@@ -75,10 +67,10 @@ async def test_attachments_reach_the_prompt_as_text_and_images_only_with_vision(
     blind, seeing = ScriptedModel(), ScriptedModel()
     app = await make_app(model=blind, persona="none")
     await app.pipeline.deliver(inbound)
-    await settle(app)
+    await app.dispatcher.idle()
     app = await make_app(model=seeing, persona="none", models={"test/scripted": {"vision": True}})
     await app.pipeline.deliver(make_inbound("", attachments=(image,)))
-    await settle(app)
+    await app.dispatcher.idle()
     text = blind.requests[0].messages[-1].text
     assert "long story" in text
     assert "first 10 of 90 bytes" in text
@@ -90,7 +82,7 @@ async def test_attachments_reach_the_prompt_as_text_and_images_only_with_vision(
 async def test_every_model_call_is_in_the_ledger_with_its_purpose(make_app: MakeApp) -> None:
     app = await make_app(persona="none")
     await app.pipeline.deliver(make_inbound("hello"))
-    await settle(app)
+    await app.dispatcher.idle()
     (call,) = await app.core.db.read(lambda tx: tx.execute(select(model_calls)).all())
     assert (call.purpose, call.model, call.author_key, call.outcome) == ("chat", "test/scripted", "fake:alice", "stop")
 
@@ -99,7 +91,7 @@ async def test_a_failed_model_call_is_in_the_ledger_too(make_app: MakeApp) -> No
     failing = Reply(text="", error=ModelUnreachable("test/scripted", "down"))
     app = await make_app(model=ScriptedModel([failing]), persona="none")
     await app.pipeline.deliver(make_inbound("hello"))
-    await settle(app)
+    await app.dispatcher.idle()
     outcomes = await app.core.db.read(lambda tx: tx.execute(select(model_calls.c.outcome)).scalars().all())
     assert outcomes == ["unreachable"]
 
@@ -111,7 +103,7 @@ async def test_X10_a_stranger_who_floods_costs_a_bounded_number_of_calls_and_hea
     app = await make_app(model=model, adapter=adapter, persona="none", quota={"messages_per_minute": 5})
     for number in range(50):
         await app.pipeline.deliver(make_inbound(f"message {number}"))
-        await settle(app)
+        await app.dispatcher.idle()
     assert len(model.requests) == 5
     assert len(adapter.texts) == 6
 
@@ -123,7 +115,7 @@ async def test_history_is_pruned_to_the_budget_with_the_system_prompt_and_the_la
     app = await make_app(model=model, persona="none", context_tokens=2600, system_prompt="RULES")
     for number in range(40):
         await app.pipeline.deliver(make_inbound(f"question {number} " + "word " * 30))
-        await settle(app)
+        await app.dispatcher.idle()
     last = model.requests[-1]
     assert last.messages[0].text.startswith("RULES")
     assert "question 39" in last.messages[-1].text
@@ -137,7 +129,7 @@ async def test_between_cuts_one_request_is_a_prefix_of_the_next(make_app: MakeAp
     app = await make_app(model=model, persona="none", context_tokens=4000)
     for number in range(40):
         await app.pipeline.deliver(make_inbound(f"question {number} " + "word " * 30))
-        await settle(app)
+        await app.dispatcher.idle()
     pairs = list(zip(model.requests, model.requests[1:], strict=False))
     stable = [old.messages == new.messages[: len(old.messages)] for old, new in pairs]
     assert stable.count(False) <= 8  # each cut makes room for several turns
@@ -151,7 +143,7 @@ async def test_L20_a_file_larger_than_the_window_is_shortened_and_the_persona_st
     paste = Attachment(kind=AttachmentKind.TEXT, name="message.txt", text=words)
     for inbound in (make_inbound("what is this?", attachments=(paste,)), make_inbound("and the first word?")):
         await app.pipeline.deliver(inbound)
-        await settle(app)
+        await app.dispatcher.idle()
     first, second = model.requests
     assert first.messages[0].text.startswith("RULES")
     line = first.messages[1].text
@@ -168,7 +160,7 @@ async def test_L20_a_file_larger_than_the_window_is_shortened_and_the_persona_st
 async def chatter(app: App, numbers: range) -> None:
     for number in numbers:
         await app.pipeline.deliver(make_inbound(f"question {number} " + "word " * 30))
-        await settle(app)
+        await app.dispatcher.idle()
 
 
 async def test_with_a_larger_window_what_had_no_room_before_comes_back(make_app: MakeApp) -> None:
@@ -198,7 +190,7 @@ async def test_what_a_reply_teaches_does_not_depend_on_what_others_taught_meanwh
     holds, adapter = {"slow": held}, FakeAdapter()
     app = await make_app(model=model, adapter=adapter, persona="none")
     await app.pipeline.deliver(make_inbound(f"once {text}", channel=make_channel("a", dm=True)))
-    await settle(app)
+    await app.dispatcher.idle()
     calls = await app.core.db.read(lambda tx: tx.execute(select(model_calls.c.estimated_tokens)).scalars().all())
     usage |= {"slow": Usage(input_tokens=calls[0]), "fast": Usage(input_tokens=2 * calls[0])}
     await app.pipeline.deliver(make_inbound(f"slow {text}", channel=make_channel("b", dm=True)))
@@ -208,7 +200,7 @@ async def test_what_a_reply_teaches_does_not_depend_on_what_others_taught_meanwh
     risen = app.models.tokens.factor("test/scripted")
     assert risen > 2
     held.set()
-    await settle(app)
+    await app.dispatcher.idle()
     assert app.models.tokens.factor("test/scripted") == pytest.approx(risen - 0.05 * (risen - 1.35), abs=0.01)
 
 
@@ -222,7 +214,7 @@ async def test_a_card_that_fills_the_window_is_told_to_the_asker_and_its_sum_to_
     app = await make_app(model=model, adapter=adapter, persona="none", context_tokens=4_096, system_prompt=rules)
     with capture_logs() as logs:
         await app.pipeline.deliver(make_inbound("hello " * 200))
-        await settle(app)
+        await app.dispatcher.idle()
     assert model.requests == []
     assert adapter.texts == [app.core.catalogue.text("model-no-room", "en")]
     (failed,) = [entry for entry in logs if entry["event"] == "turn.failed"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from bot.accounting import estimator
@@ -78,6 +79,18 @@ BOT_NAME = "Familiar"
 """What it is called where no persona speaks."""
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Parts:
+    """What turns are answered with."""
+
+    models: Models
+    greeter: Greeter
+    opener: TurnOpener
+    builder: PromptBuilder
+    workshop: Workshop
+    keeper: Keeper
+
+
 def utc_now() -> datetime:
     """The time, aware."""
     return datetime.now(UTC)
@@ -104,40 +117,42 @@ def build_app(
     core = _build_core(settings, library or PersonaLibrary(), counter or TokenCounter(), now)
     models = _build_models(core, local, model)
     commands = (*commands, *core.added.commands)
-    greeter = build_greeter(core)
-    opener = _build_opener(core, models, greeter.faces)
-    builder = _build_builder(core)
-    workshop = build_workshop(core, models, builder, tools)
-    keeper = build_keeper(core, models, workshop.toolbox)
-    runner = _build_runner(core, models, opener, builder, greeter, keeper, workshop)
+    parts = _build_parts(core, models, tools)
+    runner = _build_runner(core, parts)
     dispatcher = Dispatcher(runner.run, runner.turn_away, core.tasks, time.monotonic)
-    gauge = Gauge(opener=opener, builder=builder, agent=runner.agent, tokens=models.tokens)
     scheduler = Scheduler(core.tasks)
-    desk = _build_desk(core, models, dispatcher, greeter, keeper, gauge, scheduler, workshop, commands)
+    desk = _build_desk(core, parts, dispatcher, scheduler, commands)
     menu = _build_menu(core, desk, commands)
     pipeline = build_pipeline(core, desk, rng or random.Random())  # noqa: S311 - when to chime in, no secret
     for name, adapter in (_build_adapters(core, menu) if adapters is None else adapters).items():
         core.platforms[name] = adapter
-    _connect_host(core, models, opener, keeper)
+    _connect_host(core, parts)
     return App(
         core=core,
-        servers=workshop.servers,
+        servers=parts.workshop.servers,
         models=models,
         dispatcher=dispatcher,
         desk=desk,
         pipeline=pipeline,
         menu=menu,
-        keeper=keeper,
+        keeper=parts.keeper,
         scheduler=scheduler,
-        jobs=build_jobs(core, models, keeper, desk, BOT_NAME),
-        warmer=Warmer(opener=opener, builder=builder, model=models.model, tokens=models.tokens),
+        jobs=build_jobs(core, models, parts.keeper, desk, BOT_NAME),
+        warmer=Warmer(opener=parts.opener, builder=parts.builder, model=models.model, tokens=models.tokens),
     )
 
 
-def _connect_host(core: Core, models: Models, opener: TurnOpener, keeper: Keeper) -> None:
-    default = models.directory.default
-    services = Services(model=models.model, servers=models.servers, default_model=default, opener=opener, keeper=keeper)
-    core.host.connect(services)
+def _connect_host(core: Core, parts: _Parts) -> None:
+    models = parts.models
+    core.host.connect(
+        Services(
+            model=models.model,
+            servers=models.servers,
+            default_model=models.directory.default,
+            opener=parts.opener,
+            keeper=parts.keeper,
+        )
+    )
 
 
 def _build_adapters(core: Core, menu: CommandMenu) -> dict[str, Adapter]:
@@ -214,6 +229,19 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
     )
 
 
+def _build_parts(core: Core, models: Models, tools: Sequence[Tool] | None) -> _Parts:
+    greeter, builder = build_greeter(core), _build_builder(core)
+    workshop = build_workshop(core, models, builder, tools)
+    return _Parts(
+        models=models,
+        greeter=greeter,
+        opener=_build_opener(core, models, greeter.faces),
+        builder=builder,
+        workshop=workshop,
+        keeper=build_keeper(core, models, workshop.toolbox),
+    )
+
+
 def _build_opener(core: Core, models: Models, faces: Faces) -> TurnOpener:
     return TurnOpener(
         db=core.db,
@@ -241,24 +269,17 @@ def _build_builder(core: Core) -> PromptBuilder:
     )
 
 
-def _build_runner(
-    core: Core,
-    models: Models,
-    opener: TurnOpener,
-    builder: PromptBuilder,
-    greeter: Greeter,
-    keeper: Keeper,
-    workshop: Workshop,
-) -> TurnRunner:
+def _build_runner(core: Core, parts: _Parts) -> TurnRunner:
+    models = parts.models
     return TurnRunner(
-        opener=opener,
-        builder=builder,
-        agent=workshop.agent,
-        greeter=greeter,
-        keeper=keeper,
+        opener=parts.opener,
+        builder=parts.builder,
+        agent=parts.workshop.agent,
+        greeter=parts.greeter,
+        keeper=parts.keeper,
         hooks=core.hooks,
-        screen=Screen(hooks=core.hooks, opener=opener, db=core.db, now=core.now),
-        put_in_words=build_senses(core, models, opener),
+        screen=Screen(hooks=core.hooks, opener=parts.opener, db=core.db, now=core.now),
+        put_in_words=build_senses(core, models, parts.opener),
         speak_after=build_spoken(core, models),
         rounds=RunningRounds(core.db),
         db=core.db,
@@ -273,16 +294,10 @@ def _build_runner(
 
 
 def _build_desk(
-    core: Core,
-    models: Models,
-    dispatcher: Dispatcher,
-    greeter: Greeter,
-    keeper: Keeper,
-    gauge: Gauge,
-    scheduler: Scheduler,
-    workshop: Workshop,
-    commands: Sequence[Command],
+    core: Core, parts: _Parts, dispatcher: Dispatcher, scheduler: Scheduler, commands: Sequence[Command]
 ) -> Desk:
+    models, workshop = parts.models, parts.workshop
+    gauge = Gauge(opener=parts.opener, builder=parts.builder, agent=workshop.agent, tokens=models.tokens)
     return Desk(
         db=core.db,
         settings=core.settings,
@@ -296,8 +311,8 @@ def _build_desk(
         catalogue=core.catalogue,
         dispatcher=dispatcher,
         platforms=core.platforms,
-        greeter=greeter,
-        keeper=keeper,
+        greeter=parts.greeter,
+        keeper=parts.keeper,
         gauge=gauge,
         hooks=core.hooks,
         toolbox=workshop.toolbox,
@@ -313,7 +328,7 @@ def _build_desk(
         tariff_of=models.tariffs.of,
         count=core.counter.count,
         commands=lambda: commands,
-        eraser=build_eraser(core, dispatcher, gauge, keeper),
+        eraser=build_eraser(core, dispatcher, gauge, parts.keeper),
         missed=scheduler.missed,
     )
 

@@ -36,8 +36,8 @@ from bot.news import News
 from bot.quota import Admission, Rate
 from bot.recording import Heard, Recorder
 from bot.storable import storable_inbound
-from bot.store import sessions
 from bot.store.database import Database, DiskFull
+from bot.store.moving import migrate_place
 
 log = structlog.get_logger(__name__)
 
@@ -124,7 +124,7 @@ class Pipeline:
 
     async def _migrate(self, inbound: Inbound) -> None:
         if inbound.migrated_to is not None:
-            moved = await self.db.run(sessions.migrate_place, inbound.channel, inbound.migrated_to)
+            moved = await self.db.run(migrate_place, inbound.channel, inbound.migrated_to)
             await self.desk.imported.refresh()
             log.info("place.migrated", old=inbound.channel.place_key, new=inbound.migrated_to.place_key, moved=moved)
 

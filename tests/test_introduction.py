@@ -12,8 +12,9 @@ import pytest
 from sqlalchemy import select
 
 from bot.chat import ChannelRef, InboundKind, PartState, Quote, Visibility
-from bot.store import schema, sessions
+from bot.store import schema
 from bot.store.database import Database, Tx
+from bot.store.moving import migrate_place
 from bot.store.tables import introductions, messages
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
@@ -261,7 +262,7 @@ async def test_without_a_greeting_a_quote_of_it_brings_nothing(make_app: MakeApp
 async def test_T23_a_place_that_moves_knows_what_it_was_told(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     await first_contact(chat)
-    await chat.app.core.db.run(sessions.migrate_place, spot(), spot("10"))
+    await chat.app.core.db.run(migrate_place, spot(), spot("10"))
     assert await chat.say("hello", channel=spot("10")) == ["ok"]
     await chat.say("hello", channel=spot())  # the old key is free again: it means another place
     await chat.adapter.wait_for(5)

@@ -12,6 +12,7 @@ from bot.store import metadata, sessions
 from bot.store.database import Database
 from bot.store.erasing import Kind, erase_person
 from bot.store.metadata import Kept
+from bot.store.moving import migrate_place
 from bot.testing import NOW, make_channel
 
 
@@ -80,6 +81,6 @@ async def test_T23_a_group_that_moves_takes_along_what_extensions_keep_of_it(db:
     await put(db, before.id, "scores", about="telegram:-1", ann="3")
     await put(db, before.id, "moods", bob="1")
     await put(db, after.id, "scores", ann="4", bob="5")
-    await db.run(sessions.migrate_place, old, new)
+    await db.run(migrate_place, old, new)
     assert await kept(db, before.id) == [("moods", "bob", 1), ("scores", "ann", 3), ("scores", "bob", 5)]
     assert {row.about for row in await db.read(metadata.read_kept, before.id)} == {None, "telegram:-1001"}

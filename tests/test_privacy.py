@@ -16,6 +16,7 @@ from bot.chat import Attachment, AttachmentKind, Author, ChannelRef, InboundKind
 from bot.llm.model import ModelUnreachable, ToolCall
 from bot.store import sessions, window
 from bot.store.database import Tx
+from bot.store.moving import migrate_place
 from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
 from tests.talking import ALICE, BOB, DM, GROUP, Chat, history, open_chat
@@ -312,7 +313,7 @@ async def test_T11_T23_a_chat_that_speaks_for_itself_keeps_its_choice_and_its_na
 
     await chat.say("we are many", channel=old, author=anonymous(old))
     await chat.say("/privacy on", channel=old, author=anonymous(old))
-    await chat.app.core.db.run(sessions.migrate_place, old, new)
+    await chat.app.core.db.run(migrate_place, old, new)
     await chat.say(SECRET, channel=new, author=anonymous(new))
     assert kept(database_url) == []
     await chat.say("/privacy off", channel=new, author=anonymous(new))

@@ -23,6 +23,7 @@ from sqlmodel import SQLModel
 from bot.chat import ChannelRef, Visibility
 from bot.store import schema, sessions
 from bot.store.database import Database, DatabaseUnusable, Tx, open_engine
+from bot.store.moving import migrate_place
 from bot.store.schema import SchemaState
 from bot.store.tables import Scope, conversations, messages
 from bot.store.tables import sessions as session_table
@@ -284,7 +285,7 @@ async def test_T09_migration_moves_everything_of_a_place_at_once(db: Database) -
     new = ChannelRef(platform="telegram", place="-1002000000001", visibility=Visibility.PRIVATE)
     session = await db.run(sessions.open_session, old, NOW)
     await db.run(sessions.set_override, Scope.PLACE, old.place_key, "persona", '"ada"', set_by="telegram:1", now=NOW)
-    assert await db.run(sessions.migrate_place, old, new)
+    assert await db.run(migrate_place, old, new)
     moved = await db.read(sessions.find_session, new)
     assert moved is not None
     assert moved.id == session.id
@@ -297,8 +298,8 @@ async def test_T23_a_new_session_that_began_meanwhile_is_merged_and_repeats_chan
     new = ChannelRef(platform="telegram", place="-100", visibility=Visibility.PRIVATE)
     first = await db.run(sessions.open_session, old, NOW)
     await db.run(sessions.open_session, new, NOW)
-    await db.run(sessions.migrate_place, old, new)
-    assert not await db.run(sessions.migrate_place, old, new)
+    await db.run(migrate_place, old, new)
+    assert not await db.run(migrate_place, old, new)
     count = await db.read(lambda tx: len(tx.execute(select(session_table.c.id)).all()))
     found = await db.read(sessions.find_session, new)
     assert (count, found and found.id) == (1, first.id)

@@ -143,7 +143,7 @@ async def test_hostile_texts_are_inert_in_lists_and_forge_nothing_in_prompts(mak
         ("fact", "`text` is missing"),
         ("guess It rains", "can be fact, event, consensus, follow-up"),
         (f"fact {'x' * 301}", "301 characters"),
-        ("event Ferry -d tomorrow", "“tomorrow” is no day I know. Write it like 2026-11-01."),
+        ("event Ferry -d someday", "“someday” is no day I know. Write it like 2026-11-01; today and tomorrow will do"),
         ("fact likes tea -w Zoe", "nobody called “Zoe” here."),
         ("fact likes tea -w Alicia", "Did you mean Alice?"),
     ],
@@ -283,3 +283,12 @@ async def test_chinese_readers_use_and_read_it_in_chinese(make_app: MakeApp) -> 
     assert "**关于小明**\n- `1` 小明: 喜欢茶" in await chat.ask("/记忆", author=CHINESE)
     assert "已忘记：1。" in await chat.ask("/记忆 忘记 1", author=CHINESE)
     assert "例如：`/memory pin 12`" in await chat.ask("/帮助 记忆 固定", author=CHINESE)
+
+
+@pytest.mark.parametrize(
+    ("day", "written"), [("tomorrow", "2026-11-02"), ("今天", "2026-11-01"), ("Yesterday", "2026-10-31")]
+)
+async def test_a_day_may_be_told_from_today_on_the_clocks_here(make_app: MakeApp, day: str, written: str) -> None:
+    chat = await open_chat(make_app)
+    await chat.ask(f"/memory add event Ferry -d {day}")
+    assert f"{written}: Ferry" in await chat.ask("/memory")

@@ -46,7 +46,7 @@ async def test_compact_tells_in_one_notice_how_it_goes_and_what_it_gained(make_a
 async def test_compact_needs_more_than_is_kept_anyway(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, **SMALL)
     await talk(chat, 2)
-    assert "the newest 4 stay word for word anyway" in await chat.ask("/compact")
+    assert "always kept word for word: 4" in await chat.ask("/compact")
     assert "Messages so far: 4" in await chat.ask("/compact")
     assert chat.model.summaries == []
 

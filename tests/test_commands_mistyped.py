@@ -69,6 +69,21 @@ async def test_slashes_alone_are_told_what_follows_them_and_reach_no_model(make_
     assert chat.last_prompt == [("user", "hello")]
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [("/new", "/reset?"), ("/clear", "/reset, /memory clear?"), ("/regenerate", "/retry?"), ("/settings", "/session?")],
+)
+async def test_what_other_bots_call_a_command_leads_to_ours(make_app: MakeApp, line: str, told: str) -> None:
+    chat = await open_chat(make_app, persona="none")
+    assert f"Did you mean {told}" in await chat.ask(line)
+
+
+async def test_me_alone_is_me_zone(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    for line in ("/me Europe/Berlin", "/me", "/我"):
+        assert "Europe/Berlin" in await chat.ask(line)
+
+
 async def test_two_slashes_before_a_word_are_text_for_the_persona(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="none")
     assert await chat.say("//help is what I typed") == ["ok"]

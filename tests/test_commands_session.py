@@ -146,6 +146,7 @@ async def test_one_wrong_value_refuses_the_whole_command(make_app: MakeApp, line
         ("summary.trigger.value inf", "at least 0"),
         ("activation_probability 1.5", "between 0 and 1"),
         ("timezone", "/session set timezone VALUE"),
+        ("activation", "`activation` can be mention, always, keyword, random"),
         ("-n night --for place", "--for"),
         ("", "/session set -p"),
     ],

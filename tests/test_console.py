@@ -73,7 +73,7 @@ async def test_every_piped_line_is_answered_before_the_next_is_taken_and_before_
     assert pipe.written == "You said: hello\nYou said: 你好\nYou said: last, without a line break\n"
 
 
-@pytest.mark.parametrize("line", ["/exit", " /quit ", "/exit now", "/QUIT please", "／exit"])
+@pytest.mark.parametrize("line", ["/exit", " /quit ", "/exit now", "/QUIT please", "／退出"])
 async def test_the_words_that_leave_a_terminal_elsewhere_leave_it_here(pipe: Pipe, line: str) -> None:
     pipe.write(f"hello\n{line}\nnot read\n")  # and the input stays open
     pipe.persona.reaction = pipe.persona.answer

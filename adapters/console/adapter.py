@@ -34,7 +34,7 @@ Spawn = Callable[[str, Coroutine[Any, Any, None]], asyncio.Task[None]]
 """Starts a named background task; the composition root has the one that does."""
 
 PLATFORM = "terminal"
-LEAVING = ("exit", "quit")
+LEAVING = ("exit", "quit", "退出")
 """What people type behind a slash to leave a terminal, whatever follows it; Ctrl+D does the same."""
 REPLY_GRACE_SECONDS = 5.0
 """How long a line from a pipe waits for its answer to begin, which takes a turn a few reads of the store."""

@@ -55,7 +55,8 @@ def _overview(specs: Sequence[CommandSpec], call: Call, desk: Desk) -> Iterator[
             continue
         words = ", ".join(f"`{desk.names.of_command(spec.path, call.locale)[0]}`" for spec in others)
         about = desk.text(f"command-{group}", call.locale)
-        yield f"{_typed(first, call, desk)} – {about}; {desk.catalogue.text('help-also', call.locale, words=words)}"
+        told = desk.catalogue.text("help-also", call.locale, about=about, words=words)
+        yield f"{_typed(first, call, desk)} – {told}"
 
 
 def _typed(spec: CommandSpec, call: Call, desk: Desk) -> str:

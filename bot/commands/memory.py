@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import date
+from datetime import date, timedelta
 
 from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk, Suggest, inert
@@ -69,7 +69,7 @@ async def add_item(call: Call, desk: Desk) -> Outbound:
 
 
 async def _new_item(kind: ItemKind, call: Call, desk: Desk) -> NewItem:
-    author, day = call.inbound.author, _day(call)
+    author, day = call.inbound.author, _day(call, desk)
     people = await desk.db.read(archive.read_people, call.session.id, call.conversation_id)
     people[author.key] = people.get(author.key, author.name)
     who = call.options.get("who")
@@ -97,14 +97,20 @@ def _text(call: Call) -> str:
     return text
 
 
-def _day(call: Call) -> date | None:
+def _day(call: Call, desk: Desk) -> date | None:
     typed = call.options.get("day")
     if typed is None:
         return None
+    if meant := desk.names.find_choice(typed, NEAR_DAYS):
+        return call.local(call.now).date() + NEAR_DAYS[meant]
     try:
         return date.fromisoformat(typed)
     except ValueError:
         raise UserError("memory-day", day=typed, example=f"{call.local(call.now):%Y-%m-%d}") from None
+
+
+NEAR_DAYS = {"yesterday": timedelta(days=-1), "today": timedelta(), "tomorrow": timedelta(days=1)}
+"""Days that people tell from today, by the clocks here."""
 
 
 def _add(tx: Tx, new: NewItem, call: Call, desk: Desk) -> int:

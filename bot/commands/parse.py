@@ -26,8 +26,24 @@ from bot.spelling import near_names
 OWN_ACTIONS = ("list", "show")
 """The child that a path with children stands for by itself."""
 
+ALONE = ("zone",)
+"""Likewise, of paths that have only this one; help writes it out."""
+
 NEAR = 3
 """Ours to choose: so many guesses can be read in a sentence."""
+
+ELSEWHERE = {
+    "cancel": "stop",
+    "clear": "reset",
+    "config": "session",
+    "new": "reset",
+    "redo": "retry",
+    "regenerate": "retry",
+    "settings": "session",
+    "重新生成": "retry",
+    "清空": "reset",
+}
+"""What other bots call some of our commands. They are offered and not obeyed: in a group they may mean one of those."""
 
 _ON = ("true", "on", "yes", "1")
 _OFF = ("false", "off", "no", "0")
@@ -49,7 +65,7 @@ def find_spec(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> P
     paths = {spec.path: spec for spec in specs}
     if path in paths:
         return Parsed(spec=paths[path], rest=rest)
-    own = next((paths[(*path, action)] for action in OWN_ACTIONS if (*path, action) in paths), None)
+    own = next((paths[(*path, action)] for action in (*OWN_ACTIONS, *ALONE) if (*path, action) in paths), None)
     return Parsed(spec=own, rest=rest, children=words_after(path, specs)) if own else None
 
 
@@ -84,7 +100,9 @@ def near_commands(line: str, specs: Sequence[CommandSpec], names: CommandNames) 
     typed = _first_word(line)[0]
     paths = [names.of_path(spec.path, locale) for locale in names.locales for spec in specs]
     having = [f"/{path}" for path in paths if typed.casefold() in path.split()]  # `/use` without its group
-    return having[:NEAR] or near_children(typed, (), words_after((), specs), names)
+    elsewhere = ELSEWHERE.get(typed.casefold())
+    found = [f"/{elsewhere}", *having] if (elsewhere,) in {spec.path[:1] for spec in specs} else having
+    return found[:NEAR] or near_children(typed, (), words_after((), specs), names)
 
 
 def near_children(typed: str, path: tuple[str, ...], words: Sequence[str], names: CommandNames) -> list[str]:

@@ -148,7 +148,7 @@ def _typed_values(call: Call, desk: Desk) -> tuple[dict[str, str], str | None]:
     label = options.get(NAME)
     key, value = _key_and_value(options)
     if key is not None and value is None:
-        raise UserError("session-value-missing", key=NAME if _is_word(key, NAME, desk) else find_key(key).name)
+        raise _value_missing(NAME if _is_word(key, NAME, desk) else find_key(key).name)
     if key is None and value is not None:
         raise UserError("session-key-missing", value=value)
     if key is not None and value is not None:
@@ -157,6 +157,12 @@ def _typed_values(call: Call, desk: Desk) -> tuple[dict[str, str], str | None]:
         else:
             typed[find_key(key).name] = value
     return typed, None if label is None else _sound_label(label)
+
+
+def _value_missing(key: str) -> UserError:
+    if key != NAME and (choices := place_keys()[key].choices):
+        return UserError("session-choice-missing", key=key, choices=", ".join(choices))
+    return UserError("session-value-missing", key=key)
 
 
 def _sound_label(typed: str) -> str:

@@ -1,10 +1,12 @@
-"""What inbounds of all platforms have in common: names made inert, sizes in words, images known by their bytes.
+"""What inbounds of all platforms have in common: names made inert, sizes in words, images and texts known by
+their bytes.
 
 Pure; knows no platform.
 """
 
 from __future__ import annotations
 
+import codecs
 import unicodedata
 
 NAME_LENGTH = 80
@@ -17,6 +19,7 @@ MAGIC = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 def inert(name: str, limit: int = NAME_LENGTH) -> str:
@@ -46,3 +49,17 @@ def image_type(data: bytes) -> str | None:
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return next((media_type for magic, media_type in MAGIC if data.startswith(magic)), None)
+
+
+def decode(data: bytes, *, strict: bool = False) -> str | None:
+    """Text in UTF-8, or UTF-16 with its mark; `None` for what is no text. A character cut off at the end is dropped.
+
+    Bytes that fit no character are replaced, unless `strict`: then they prove that this is no text.
+    """
+    mark, encoding = next(((mark, name) for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), (b"", "utf-8"))
+    try:
+        decoder = codecs.getincrementaldecoder(encoding)(errors="strict" if strict else "replace")
+        text = decoder.decode(data[len(mark) :])
+    except UnicodeDecodeError:
+        return None
+    return None if "\0" in text else text

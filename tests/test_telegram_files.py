@@ -62,9 +62,11 @@ def test_a_long_text_is_cut_at_a_whole_character_and_says_so() -> None:
     assert file.note == "first 100 of 107879 bytes"
 
 
-def test_a_short_text_is_whole_and_without_a_mark() -> None:
-    file = opened(_file("text/plain", 0), b"\xef\xbb\xbfhello", 100)
-    assert (file.text, file.note, file.size) == ("hello", "", 8)
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_a_short_text_is_whole_and_without_a_mark(encoding: str) -> None:
+    data = "héllo".encode(encoding)
+    file = opened(_file("text/plain", 0), data, 100)
+    assert (file.text, file.note, file.size) == ("héllo", "", len(data))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ Knows what a vision model and a prompt can take; knows nothing of messages.
 from __future__ import annotations
 
 import asyncio
-import codecs
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +19,7 @@ import structlog
 
 from adapters.discord.inbound import files_of, noted, replied_to
 from adapters.discord.options import DiscordOptions
-from adapters.incoming import image_type, inert, size_in_words
+from adapters.incoming import decode, image_type, inert, size_in_words
 from bot.chat import QUOTED, Attachment, AttachmentKind
 from bot.errors import UserError
 
@@ -37,8 +36,6 @@ AUDIO_TYPES = "audio/"
 TEXT_TYPE = re.compile(r"text/.+|application/(.+\+)?(json|xml|x?-?yaml|toml|javascript|x-sh|x-python|sql)")
 UNKNOWN_TYPE = "application/octet-stream"
 """What Discord says of source code and many other texts; their bytes decide."""
-
-BYTE_ORDER_MARKS = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 class Files:
@@ -182,20 +179,6 @@ class Files:
                     response.close()
                     break
         return bytes(data[:limit])
-
-
-def decode(data: bytes, *, strict: bool = False) -> str | None:
-    """Text in UTF-8, or UTF-16 with its mark; `None` for what is no text. A character cut off at the end is dropped.
-
-    Bytes that fit no character are replaced, unless `strict`: then they prove that this is no text.
-    """
-    mark, encoding = next(((mark, name) for mark, name in BYTE_ORDER_MARKS if data.startswith(mark)), (b"", "utf-8"))
-    try:
-        decoder = codecs.getincrementaldecoder(encoding)(errors="strict" if strict else "replace")
-        text = decoder.decode(data[len(mark) :])
-    except UnicodeDecodeError:
-        return None
-    return None if "\0" in text else text
 
 
 def _media_type(file: discord.Attachment) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import codecs
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ import structlog
 from telegram import Audio, Bot, Document, Message, Voice
 from telegram.error import TelegramError
 
-from adapters.incoming import image_type, size_in_words
+from adapters.incoming import decode, image_type, size_in_words
 from adapters.telegram.inbound import quoted_of
 from adapters.telegram.notes import Carrier, photo_sizes, seconds_of, unfetched
 from adapters.telegram.options import FileLimits
@@ -152,10 +151,9 @@ def opened(file: Attachment, data: bytes, limit: int) -> Attachment:
         return replace(file, note=f"{file.note}, larger than {size_in_words(limit)}")
     if looks_like:
         return replace(file, kind=AttachmentKind.IMAGE, media_type=looks_like, data=data, size=len(data), note="")
-    if b"\0" in data or file.media_type.startswith("image/"):
+    text = None if file.media_type.startswith("image/") else decode(data[:limit])
+    if text is None:
         return replace(file, note=f"{file.note}, unreadable")
-    # Without `final` a character that the cap cuts in two is left out.
-    text = codecs.getincrementaldecoder("utf-8-sig")("replace").decode(data[:limit])
     size = max(file.size, len(data))
     note = f"first {limit} of {size} bytes" if len(data) > limit else ""
     return replace(file, kind=AttachmentKind.TEXT, text=text, size=size, note=note)

@@ -15,9 +15,9 @@ from bot.llm.configured import is_small
 from bot.llm.model import ModelRequest
 from bot.memory.by_line import CHARS_AT_ONCE, LINES_AT_ONCE, note_by_line
 from bot.memory.delta import BadDelta
-from bot.memory.frame import Frame
 from bot.memory.items import Category, Item, ItemKind, Memory, NewItem
 from bot.memory.request import Material
+from bot.memory.terms import Terms
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 from bot.testing import ScriptedModel, make_row
@@ -55,8 +55,8 @@ class Chooser:
     words: dict[str, str] = field(default_factory=dict)
     requests: list[ModelRequest] = field(default_factory=list)
 
-    async def __call__(self, request: Callable[[Frame], ModelRequest], read: Callable[[str], R]) -> R:
-        asked = request(Frame(model="local/demo", max_output_tokens=1_000))
+    async def __call__(self, request: Callable[[Terms], ModelRequest], read: Callable[[str], R]) -> R:
+        asked = request(Terms(model="local/demo", max_output_tokens=1_000))
         self.requests.append(asked)
         assert asked.json_schema is not None
         return read(json.dumps({key: self._choose(key, one) for key, one in asked.json_schema["properties"].items()}))
@@ -202,7 +202,7 @@ async def test_a_long_past_is_asked_about_in_small_calls_that_end(words: int, ca
     "reply", ["", "{}", '{"1 Alice: I live in Oslo now": "home"}', '{"1 Alice: I live in Oslo now": ["place"]}']
 )
 async def test_M02_a_reply_that_chooses_none_of_the_words_is_bad(reply: str) -> None:
-    async def ask(request: Callable[[Frame], ModelRequest], read: Callable[[str], R]) -> R:
+    async def ask(request: Callable[[Terms], ModelRequest], read: Callable[[str], R]) -> R:
         return read(reply)
 
     with pytest.raises(BadDelta):

@@ -10,7 +10,6 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from bot.llm.model import Role
-from bot.memory.frame import Frame
 from bot.memory.items import Category, Item, ItemKind, Memory, NewItem
 from bot.memory.request import (
     INSTRUCTION,
@@ -21,6 +20,7 @@ from bot.memory.request import (
     summary_request,
     transcript_of,
 )
+from bot.memory.terms import Terms
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 from bot.testing import make_row
@@ -65,7 +65,7 @@ def material(*rows: WindowRow, **more: Any) -> Material:
 
 def asked(*rows: WindowRow, instruction: str | None = None, **more: Any) -> tuple[str, str]:
     """The system text and the data of a request."""
-    request = summary_request(material(*rows, **more), Frame(model="m", max_output_tokens=9), instruction=instruction)
+    request = summary_request(material(*rows, **more), Terms(model="m", max_output_tokens=9), instruction=instruction)
     assert [message.role for message in request.messages] == [Role.SYSTEM, Role.USER]
     return request.messages[0].text, request.messages[1].text
 

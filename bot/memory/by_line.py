@@ -16,7 +16,6 @@ from typing import Any, Protocol, TypeVar
 from bot.llm.json_reply import NoJson, read_json
 from bot.llm.model import ModelMessage, ModelRequest, Role
 from bot.memory.delta import BadDelta, Ground, keep, object_schema
-from bot.memory.frame import Frame
 from bot.memory.items import Delta
 from bot.memory.line_examples import CHANGES, CHINESE, ENGLISH, Example
 from bot.memory.line_notes import (
@@ -33,6 +32,7 @@ from bot.memory.line_notes import (
 )
 from bot.memory.request import Material, ground_of, inert
 from bot.memory.spoken import Spoken, spoken_lines
+from bot.memory.terms import Terms
 from bot.prompt.language import is_chinese
 from bot.store.tables import MessageKind
 
@@ -74,7 +74,7 @@ what the chat was about. Add nothing that is not there. Write in {language}."""
 class Ask(Protocol):
     """Sends a request and reads its reply, with one chance to correct that."""
 
-    def __call__(self, request: Callable[[Frame], ModelRequest], read: Callable[[str], R], /) -> Awaitable[R]: ...
+    def __call__(self, request: Callable[[Terms], ModelRequest], read: Callable[[str], R], /) -> Awaitable[R]: ...
 
 
 async def note_by_line(material: Material, ask: Ask, parameters: Mapping[str, object]) -> Delta:
@@ -130,7 +130,7 @@ def _shown(line: Spoken) -> str:
     return f"{line.number}. {inert(line.name)}: {line.text}"
 
 
-def _sort(shown: str, questions: Questions, parameters: Mapping[str, object], frame: Frame) -> ModelRequest:
+def _sort(shown: str, questions: Questions, parameters: Mapping[str, object], terms: Terms) -> ModelRequest:
     """The request about some lines, after a worked example in their language."""
     example = CHINESE if is_chinese(shown) else ENGLISH
     messages = (
@@ -140,7 +140,7 @@ def _sort(shown: str, questions: Questions, parameters: Mapping[str, object], fr
         ModelMessage(role=Role.USER, text=shown),
     )
     schema = object_schema({key: _one_of(words) for key, words in questions.choices.items()})
-    return frame.request(*messages, schema=schema, parameters=parameters)
+    return terms.request(*messages, schema=schema, parameters=parameters)
 
 
 def _worked(example: Example) -> str:
@@ -148,7 +148,7 @@ def _worked(example: Example) -> str:
     return json.dumps({**lines, plan_key(example.plan): YES}, ensure_ascii=False)
 
 
-def _compare(doubt: Doubt, parameters: Mapping[str, object], frame: Frame) -> ModelRequest:
+def _compare(doubt: Doubt, parameters: Mapping[str, object], terms: Terms) -> ModelRequest:
     """The request about one older note."""
     messages = [ModelMessage(role=Role.SYSTEM, text=COMPARE)]
     for old, new, is_changed in CHANGES:
@@ -158,11 +158,11 @@ def _compare(doubt: Doubt, parameters: Mapping[str, object], frame: Frame) -> Mo
     text = f"Old: {inert(doubt.item.new.text)}\nNew: {inert(doubt.line.name)}: {doubt.line.statement}"
     messages.append(ModelMessage(role=Role.USER, text=text))
     schema = object_schema({"note": _one_of((CHANGED, SAME))})
-    return frame.request(*messages, schema=schema, parameters=parameters)
+    return terms.request(*messages, schema=schema, parameters=parameters)
 
 
 def _sum_up(
-    material: Material, spoken: Sequence[Spoken], parameters: Mapping[str, object], frame: Frame
+    material: Material, spoken: Sequence[Spoken], parameters: Mapping[str, object], terms: Terms
 ) -> ModelRequest:
     """The request for a gist. The one before goes along, since a new one takes its place."""
     so_far = [f"(before: {inert(material.memory.gist)})"] if material.memory.gist else []
@@ -173,7 +173,7 @@ def _sum_up(
         ModelMessage(role=Role.USER, text=said),
     )
     gist = object_schema({"gist": {"type": "string", "minLength": 1, "maxLength": LONGEST_GIST}})
-    return frame.request(*messages, schema=gist, parameters=parameters)
+    return terms.request(*messages, schema=gist, parameters=parameters)
 
 
 def _one_of(words: Sequence[str]) -> dict[str, Any]:

@@ -21,7 +21,6 @@ from bot.memory.admission import may_fold
 from bot.memory.by_line import note_by_line
 from bot.memory.consolidation import Consolidator
 from bot.memory.delta import BadDelta, read_delta
-from bot.memory.frame import Frame
 from bot.memory.items import Delta, Memory
 from bot.memory.newest import without_outdated
 from bot.memory.pauses import is_paused
@@ -38,6 +37,7 @@ from bot.memory.reuse import Reuse, request_behind
 from bot.memory.snapshot import Snapshot, size_of, take_snapshot
 from bot.memory.stand_in import ask_stand_in
 from bot.memory.summariser import IsStillSo, Outdated, Subject, Summariser, problem_of
+from bot.memory.terms import Terms
 from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.settings import Settings
 from bot.store import compactions
@@ -229,12 +229,12 @@ class Compactor:
         if self.summariser.is_small(subject) and not own:
             delta = await note_by_line(material, ask, self.settings.summary.parameters)
             return self._demand_smaller(subject, material, delta)
-        read, frame = partial(self._read, subject, material), self.summariser.frame(subject)
-        last = self.reuse.last_for(subject, snapshot, material, frame)
+        read, terms = partial(self._read, subject, material), self.summariser.terms(subject)
+        last = self.reuse.last_for(subject, snapshot, material, terms)
         if last is not None:
             behind = partial(request_behind, last, snapshot, material, self.settings.summary)
             is_last_word, ask_behind = not self.summariser.fallbacks(subject), partial(ask, behind, read, is_alone=True)
-            told: Delta | None = await self.reuse.try_behind(ask_behind, frame, is_last_word=is_last_word)
+            told: Delta | None = await self.reuse.try_behind(ask_behind, terms, is_last_word=is_last_word)
             if told is not None:
                 return told
         return await ask(partial(self._request, material), read)
@@ -276,11 +276,11 @@ class Compactor:
             focus=focus,
         )
 
-    def _request(self, material: Material, frame: Frame) -> ModelRequest:
+    def _request(self, material: Material, terms: Terms) -> ModelRequest:
         summary = self.settings.summary
         return summary_request(
             material,
-            frame,
+            terms,
             instruction=summary.prompt if material.memory.is_empty else summary.update_prompt,
             parameters=summary.parameters,
         )

@@ -18,11 +18,11 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from bot.llm.json_reply import NoJson, Number, read_json
 from bot.llm.model import ModelError, ModelRequest
 from bot.memory.delta import LONGEST_TEXT, BadDelta, object_schema
-from bot.memory.frame import Frame
 from bot.memory.gist import GistWriter
 from bot.memory.items import Add, Category, Delta, Item, ItemKind, Memory, NewItem, Retire
 from bot.memory.request import inert
 from bot.memory.summariser import Outdated, Subject, Summariser, problem_of
+from bot.memory.terms import Terms
 from bot.prompt.memory import write_memory
 from bot.settings import Settings
 from bot.store import compactions
@@ -150,9 +150,9 @@ class Consolidator:
         )
         return after if outcome is Outcome.DONE and delta.adds else 0
 
-    def _request(self, old: Sequence[Item], frame: Frame) -> ModelRequest:
+    def _request(self, old: Sequence[Item], terms: Terms) -> ModelRequest:
         rules, parameters = INSTRUCTION.format(longest=LONGEST_TEXT), self.settings.summary.parameters
-        return frame.json_request(rules, _notes(old), schema=schema(), parameters=parameters)
+        return terms.json_request(rules, _notes(old), schema=schema(), parameters=parameters)
 
 
 def _read(tx: Tx, conversation_id: int) -> tuple[Ground, Memory] | None:

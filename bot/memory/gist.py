@@ -17,10 +17,10 @@ import structlog
 from bot.llm.json_reply import NoJson, read_json
 from bot.llm.model import ModelError, ModelRequest
 from bot.memory.delta import LONGEST_GIST, BadDelta, object_schema
-from bot.memory.frame import Frame
 from bot.memory.items import Delta
 from bot.memory.request import LONGEST_LINE, Material, notes_of, tokens_of_notes, transcript_of, units_that_fit
 from bot.memory.summariser import Outdated, Subject, Summariser, problem_of
+from bot.memory.terms import Terms
 from bot.settings import Settings
 from bot.store import compactions
 from bot.store.compactions import Attempt, CompactionRow, Outcome, Reading, Reason
@@ -104,10 +104,10 @@ class GistWriter:
             longest_line=longest,
         )
 
-    def _request(self, material: Material, frame: Frame) -> ModelRequest:
+    def _request(self, material: Material, terms: Terms) -> ModelRequest:
         data = "\n\n".join(filter(None, (notes_of(material.memory, material.zone), transcript_of(material))))
         rules, parameters = INSTRUCTION.format(longest=LONGEST_GIST), self.settings.summary.parameters
-        return frame.json_request(rules, data, schema=schema(), parameters=parameters)
+        return terms.json_request(rules, data, schema=schema(), parameters=parameters)
 
     def _read(self, subject: Subject, text: str) -> Delta:
         try:

@@ -16,8 +16,8 @@ from types import MappingProxyType
 
 from bot.llm.model import ModelRequest
 from bot.memory.delta import MOST_OPERATIONS, Ground, Line, schema
-from bot.memory.frame import Frame
 from bot.memory.items import Item, ItemKind, Memory
+from bot.memory.terms import Terms
 from bot.prompt.shortening import shorten
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
@@ -154,7 +154,7 @@ def ground_of(material: Material) -> Ground:
 
 def summary_request(
     material: Material,
-    frame: Frame,
+    terms: Terms,
     *,
     instruction: str | None = None,
     parameters: Mapping[str, object] = MappingProxyType({}),
@@ -164,10 +164,10 @@ def summary_request(
     data = "\n\n".join(
         filter(None, (notes_of(material.memory, material.zone), _focus(material), transcript_of(material)))
     )
-    return frame.json_request(
+    return terms.json_request(
         f"{instruction or usual}\n\n{rules_of(material)}",
         data,
-        schema=schema(ground_of(material), most=_most_operations(frame.max_output_tokens)),
+        schema=schema(ground_of(material), most=_most_operations(terms.max_output_tokens)),
         parameters=parameters,
     )
 

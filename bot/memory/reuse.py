@@ -14,7 +14,6 @@ import structlog
 
 from bot.llm.model import ModelExhausted, ModelMessage, ModelRequest, ModelUnreachable, Role, ToolSpec
 from bot.memory.delta import BadDelta
-from bot.memory.frame import Frame
 from bot.memory.request import (
     INDEXED,
     INSTRUCTION,
@@ -27,6 +26,7 @@ from bot.memory.request import (
 )
 from bot.memory.snapshot import Seen, Snapshot, seen_by
 from bot.memory.summariser import MARGIN_TOKENS, Subject
+from bot.memory.terms import Terms
 from bot.prompt.build import Prompt
 from bot.prompt.lines import group_history
 from bot.settings import Summary
@@ -142,12 +142,12 @@ class Reuse:
         self._last.clear()
         self._seen.clear()
 
-    def last_for(self, subject: Subject, snapshot: Snapshot, material: Material, frame: Frame) -> LastRequest | None:
+    def last_for(self, subject: Subject, snapshot: Snapshot, material: Material, terms: Terms) -> LastRequest | None:
         """The request to ask behind; `None` where there is none that shows the model all of the material as it is now,
         or no room behind it.
         """
         last, ground = self._last.get(subject.conversation_id), snapshot.ground
-        if last is None or last.model != frame.model or not self._is_wanted(frame.model):
+        if last is None or last.model != terms.model or not self._is_wanted(terms.model):
             return None
         is_current = (last.watermark, last.generation) == (ground.watermark, ground.generation)
         shown = tuple(last.rows().values())[: len(material.rows)]  # its lines are numbered from the first one on
@@ -155,10 +155,10 @@ class Reuse:
             (row.text.strip() or row.tool_calls) and not is_recalled(row, material) for row in material.rows
         ) and not (material.again or material.private or snapshot.stale)
         index = (len(material.rows) + len(material.memory.items)) * LINE_TOKENS
-        has_room = last.tokens + index + MARGIN_TOKENS + frame.max_output_tokens <= subject.window
+        has_room = last.tokens + index + MARGIN_TOKENS + terms.max_output_tokens <= subject.window
         return last if is_current and shown == material.rows and is_plain and has_room else None
 
-    async def try_behind(self, ask: Callable[[], Awaitable[R]], frame: Frame, *, is_last_word: bool) -> R | None:
+    async def try_behind(self, ask: Callable[[], Awaitable[R]], terms: Terms, *, is_last_word: bool) -> R | None:
         """What is told behind a last request; `None` where it is to be asked for in a prompt of its own: the reply
         could not be used, or its model is away and has fallbacks, who have nothing of it in their caches.
 
@@ -168,7 +168,7 @@ class Reuse:
         try:
             return await ask()
         except BadDelta as error:
-            self._fail(frame.model, str(error))
+            self._fail(terms.model, str(error))
         except (ModelUnreachable, ModelExhausted):
             if is_last_word:
                 raise
@@ -193,7 +193,7 @@ def _keep(kept: OrderedDict[K, V], key: K, value: V) -> None:
 
 
 def request_behind(
-    last: LastRequest, snapshot: Snapshot, material: Material, summary: Summary, frame: Frame
+    last: LastRequest, snapshot: Snapshot, material: Material, summary: Summary, terms: Terms
 ) -> ModelRequest:
     """The last request with the answers to it, and the message that asks for the summary."""
     is_first = material.memory.is_empty
@@ -206,7 +206,7 @@ def request_behind(
     )
     messages = (*last.messages, *_answers(last, snapshot), ModelMessage(role=Role.USER, text=text))
     parameters = {**summary.parameters, **({"tool_choice": "none"} if last.tools else {})}
-    return replace(frame.request(*messages, parameters=parameters), tools=last.tools, thinking=last.thinking)
+    return replace(terms.request(*messages, parameters=parameters), tools=last.tools, thinking=last.thinking)
 
 
 def _answers(last: LastRequest, snapshot: Snapshot) -> Iterator[ModelMessage]:

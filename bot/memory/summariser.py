@@ -26,7 +26,7 @@ from bot.llm.model import (
     ModelRequest,
 )
 from bot.memory.delta import BadDelta
-from bot.memory.frame import Frame
+from bot.memory.terms import Terms
 from bot.settings import PlaceSettings, Settings, memory_cap
 from bot.store import ledger
 from bot.store.database import Database
@@ -124,10 +124,10 @@ class Summariser:
         least = self._room_in(model)
         return tuple(name for name in names if not self._is_small(name) and self._room_in(name) >= least)
 
-    def frame(self, subject: Subject) -> Frame:
+    def terms(self, subject: Subject) -> Terms:
         """What a request about a conversation must keep to."""
         model = self.model_for(subject)
-        return Frame(model=model, max_output_tokens=self._output(model))
+        return Terms(model=model, max_output_tokens=self._output(model))
 
     def _output(self, model: str) -> int:
         return min(self._settings.summary.max_tokens, self._window_of(model) // OUTPUT_SHARE)
@@ -135,7 +135,7 @@ class Summariser:
     async def ask(
         self,
         subject: Subject,
-        request: Callable[[Frame], ModelRequest],
+        request: Callable[[Terms], ModelRequest],
         read: Callable[[str], R],
         *,
         is_still_so: IsStillSo | None = None,
@@ -152,8 +152,8 @@ class Summariser:
         """
         model, fallbacks = self.model_for(subject), () if is_alone else self.fallbacks(subject)
 
-        def with_fallbacks(frame: Frame) -> ModelRequest:
-            return replace(request(frame), fallbacks=fallbacks)
+        def with_fallbacks(terms: Terms) -> ModelRequest:
+            return replace(request(terms), fallbacks=fallbacks)
 
         try:
             return await self._ask(subject, model, with_fallbacks, read, is_still_so)
@@ -169,7 +169,7 @@ class Summariser:
         self,
         subject: Subject,
         model: str,
-        request: Callable[[Frame], ModelRequest],
+        request: Callable[[Terms], ModelRequest],
         read: Callable[[str], R],
         is_still_so: IsStillSo | None,
     ) -> R:
@@ -177,8 +177,8 @@ class Summariser:
         while True:
             if is_still_so is not None and not await is_still_so():
                 raise Outdated
-            frame = Frame(model=model, max_output_tokens=self._output(model), correction=correction)
-            done = await self._call(subject, request(frame))
+            terms = Terms(model=model, max_output_tokens=self._output(model), correction=correction)
+            done = await self._call(subject, request(terms))
             try:
                 if done.finish is not Finish.STOP:
                     raise BadDelta(f"the reply was not finished ({done.finish.value})")

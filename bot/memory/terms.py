@@ -17,7 +17,7 @@ LONGEST_CORRECTED = 4_000
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Frame:
+class Terms:
     """What a request to the summary model must keep to; `correction` is a bad reply and what was wrong with it."""
 
     model: str

@@ -78,6 +78,15 @@ async def test_what_other_bots_call_a_command_leads_to_ours(make_app: MakeApp, l
     assert f"Did you mean {told}" in await chat.ask(line)
 
 
+@pytest.mark.parametrize(
+    ("line", "told"), [("/persona_use", "Personas (5)"), ("/persona use", "Personas (5)"), ("/角色 使用", "角色（5）")]
+)
+async def test_using_nothing_shows_what_there_is(make_app: MakeApp, line: str, told: str) -> None:
+    chat = await open_chat(make_app, persona="none")
+    locale = "en" if line.isascii() else "zh"
+    assert (await chat.ask(line, author=make_author(locale=locale))).startswith(told)
+
+
 async def test_me_alone_is_me_zone(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="none")
     for line in ("/me Europe/Berlin", "/me", "/我"):

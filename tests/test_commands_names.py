@@ -147,7 +147,7 @@ async def test_text_commands_in_chinese_work_in_groups_and_need_the_same_rights(
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("/角色 使用", "缺少“角色”"),
+        ("/角色 移除", "缺少“角色”"),
         ("/角色 列表 -p 二", "“页码”应该是数字，而不是“二”"),
         ("/会话 设置 --思 on", "你是不是想说 --思考？"),
         ("/隐私 开", "你是不是想说 /隐私 开启？"),

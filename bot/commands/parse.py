@@ -6,7 +6,7 @@ Pure. Which commands exist, and what they are called in other languages, is hand
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
@@ -64,9 +64,15 @@ def find_spec(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> P
     path, rest = find_path(line, specs, names)
     paths = {spec.path: spec for spec in specs}
     if path in paths:
-        return Parsed(spec=paths[path], rest=rest)
+        return Parsed(spec=paths[_list_for(path, paths) if not rest else path], rest=rest)
     own = next((paths[(*path, action)] for action in (*OWN_ACTIONS, *ALONE) if (*path, action) in paths), None)
     return Parsed(spec=own, rest=rest, children=words_after(path, specs)) if own else None
+
+
+def _list_for(path: tuple[str, ...], paths: Collection[tuple[str, ...]]) -> tuple[str, ...]:
+    """What shows the choice where somebody would use one and names none, as by a tap in Telegram's menu."""
+    listed = (*path[:-1], "list")
+    return listed if path[-1] == "use" and listed in paths else path
 
 
 def find_path(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> tuple[tuple[str, ...], str]:

@@ -10,6 +10,7 @@ from bot.accounting import Estimate, call_records
 from bot.agent import Answer
 from bot.chat import SentPart
 from bot.dispatch import TurnControl, TurnRequest
+from bot.quota import Admission, OverBudget, Ruling
 from bot.store.ledger import CallRecord
 from bot.store.tables import MessageKind
 from bot.turn import Turn
@@ -50,6 +51,13 @@ class Progress:
     def said(self) -> str:
         """What people have read of the answer, or may read now."""
         return "" if self.is_held else self.answer.text
+
+    @property
+    def held_back(self) -> tuple[Ruling, ...]:
+        """What people have not heard yet of limits because of which another model answers."""
+        faults = (attempt.fault for call in self.answer.calls for attempt in call.attempts)
+        rulings = (fault.ruling for fault in faults if isinstance(fault, OverBudget))
+        return tuple(ruling for ruling in rulings if ruling.admission is Admission.NOTICE)
 
     def take_calls(self) -> list[CallRecord]:
         """What the ledger keeps of the calls, once: whoever is cancelled while storing them has stored them."""

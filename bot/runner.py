@@ -301,6 +301,8 @@ class TurnRunner:
     async def _settle(self, progress: Progress, parts: tuple[SentPart, ...], *, cut: bool = False) -> None:
         progress.control.is_settling = True
         self.rounds.end(progress.turn)
+        for ruling in progress.held_back:
+            self.tasks.spawn("tell of a limit", self._tell_ruling(progress.turn, ruling))
         text = progress.said if progress.kind is MessageKind.REPLY else ""
         rounds = tuple(tool_round(exchange, self.count) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
@@ -312,6 +314,12 @@ class TurnRunner:
             progress.following = follow(progress.turn, progress.request, reply_id, text)
         if text:
             await self.hooks.after_turn(progress.turn, Answered(text=text, is_cut=cut, parts=parts))
+
+    async def _tell_ruling(self, turn: Turn, ruling: Ruling) -> None:
+        """Say beside an answer why another model gives it."""
+        channel = turn.session.channel
+        stream = await self.adapters[channel.platform].open_reply(channel)
+        await stream.finish(Outbound(text=self._text(ruling.notice, turn, **ruling.facts)))
 
     def _text(self, message_id: str, turn: Turn, **facts: str | int) -> str:
         language = turn.settings.values.language

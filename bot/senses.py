@@ -74,12 +74,12 @@ class Senses:
             if seen := await vision.describe(turn, picture):
                 await self.db.run(tell_pictures, {picture.id: seen}, self.count)
         except ModelError as error:
-            log.warning("vision.failed", model=vision.name, problem=str(error))
+            log.warning("vision.failed", model=error.model, problem=str(error))
 
     async def _listen(self, transcriber: Transcriber, turn: Turn, recording: ImageRow) -> None:
         try:
             said = await transcriber.transcribe(turn, recording)
         except ModelError as error:
-            log.warning("voice.not_transcribed", model=transcriber.name, problem=str(error))
+            log.warning("voice.not_transcribed", model=error.model, problem=str(error))
             return
         await self.db.run(tell_recording, recording, said, self.count)

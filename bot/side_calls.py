@@ -1,4 +1,4 @@
-"""Counts calls of models that are no answers, such as transcripts and speech: in the ledger, and against the limits.
+"""Counts calls of models that are no chat, such as transcripts, speech and verdicts: in the ledger, and against limits.
 
 Knows neither what they are for nor how they are made.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from bot.accounting import side_record
-from bot.llm.model import INTERRUPTED, Completion, Finish, ModelError, ModelRequest, Usage
-from bot.llm.tariffs import Tariff
+from bot.accounting import Estimator, turn_record
+from bot.llm.model import INTERRUPTED, Bill, Completion, Finish, ModelError, ModelRequest, Purpose, Usage
 from bot.store import ledger
 from bot.store.database import Database
+from bot.store.ledger import CallRecord
 from bot.turn import Turn
 
 if TYPE_CHECKING:
@@ -32,38 +32,53 @@ class SideCall:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SideCalls:
-    """`tariff_of` tells what a model costs, `None` = nobody knows; without a `purse` there is no limit."""
+    """Without a `purse` there is no limit."""
 
     db: Database
-    tariff_of: Callable[[str], Tariff | None]
+    estimate: Estimator
     purse: Purse | None
     now: Callable[[], datetime]
 
-    @asynccontextmanager
-    async def counted(self, turn: Turn, purpose: str, model: str, expected: Usage) -> AsyncGenerator[SideCall, None]:
-        """What a call runs in. No limit is told of here: it binds the answer as well, which tells of it.
+    def of_turn(
+        self, turn: Turn, purpose: Purpose, model: str, expected: Usage
+    ) -> AbstractAsyncContextManager[SideCall]:
+        """What a call runs in that a turn makes. No limit is told of here: it binds the answer as well, which tells of
+        it.
 
         Raises:
             OverBudget: a limit has no room for it.
         """
-        done: Completion | str = INTERRUPTED
-        began, call = time.monotonic(), SideCall(expected)
+        return self.counted(replace(turn.bill, purpose=purpose), turn_record(turn, purpose, model), expected)
+
+    @asynccontextmanager
+    async def counted(
+        self, bill: Bill, blank: CallRecord, expected: Usage, *, is_counted: bool = True
+    ) -> AsyncGenerator[SideCall, None]:
+        """What a call runs in: whom it counts against, and how the ledger has it as long as nothing came of it. One
+        that was broken off counts by what was expected, and so does any whose server never counts.
+
+        Raises:
+            OverBudget: a limit has no room for it.
+        """
+        outcome, usage, began, call = INTERRUPTED, None, time.monotonic(), SideCall(expected)
         try:
             async with AsyncExitStack() as stack:
-                bill = replace(turn.bill, input_tokens=expected.input_tokens, is_awaited=False)
-                request = ModelRequest(model=model, messages=(), max_output_tokens=0, bill=bill)
+                billed = replace(bill, input_tokens=expected.input_tokens, is_awaited=False)
+                request = ModelRequest(model=blank.model, messages=(), max_output_tokens=0, bill=billed)
                 spending = await stack.enter_async_context(self.purse.spend(request)) if self.purse else None
+                usage = self.estimate.price(blank.model, expected)
                 yield call
-                tariff = self.tariff_of(model)
-                usage = tariff.charged(call.usage) if tariff is not None else call.usage
-                done = Completion(text="", finish=Finish.STOP, usage=usage, total_ms=_ms_since(began))
+                outcome, usage = Finish.STOP.value, self.estimate.price(blank.model, call.usage)
                 if spending is not None:
-                    spending.see(done)
+                    spending.see(Completion(text="", finish=Finish.STOP, usage=usage))
         except ModelError as error:
-            done = error.kind
+            outcome, usage = error.kind, None
             raise
         finally:
-            record = side_record(turn, purpose, model, done, total_ms=_ms_since(began))
+            is_estimated = usage is not None and (outcome == INTERRUPTED or not is_counted)
+            record = replace(blank, outcome=outcome, usage=usage, total_ms=_ms_since(began))
+            if is_estimated:
+                record = replace(record, is_estimated=True, estimated_tokens=expected.input_tokens)
             self.db.post(ledger.record_call, record, self.now())
 
 

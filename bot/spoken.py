@@ -46,7 +46,7 @@ class SpokenAnswers:
         try:
             data = await self.speaking.speak(turn, wanted.text)
         except ModelError as error:
-            log.warning("voice.not_spoken", model=self.speaking.name, problem=str(error))
+            log.warning("voice.not_spoken", model=error.model, problem=str(error))
             return
         if not data or not await self.db.read(is_shown, reply_id):
             return  # taken back meanwhile

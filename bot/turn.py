@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from bot.chat import Speaker
 from bot.llm.catalogue import ModelLimits
-from bot.llm.model import Bill
+from bot.llm.model import Bill, Purpose
 from bot.memory.items import NO_MEMORY, Item, Written
 from bot.overrides import SessionSettings
 from bot.personas.library import Persona
@@ -191,6 +191,7 @@ class Turn:
         """Whom its calls count against; where the persona speaks first, nobody has asked."""
         return Bill(
             place_key=self.session.channel.place_key,
+            purpose=Purpose.CHAT if self.raises is None else Purpose.PROACTIVE,
             author_key=None if self.raises is not None else self.asker.key,
             is_exempt=self.asker.is_exempt,
         )

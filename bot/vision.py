@@ -2,24 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from bot.accounting import side_record
-from bot.llm.model import (
-    INTERRUPTED,
-    Attempt,
-    Completion,
-    Image,
-    Model,
-    ModelError,
-    ModelMessage,
-    ModelRequest,
-    Role,
-    whole_answer,
-)
-from bot.store import ledger
+from bot.accounting import Estimator, post_whole, turn_record
+from bot.llm.model import Image, Model, ModelMessage, ModelRequest, Purpose, Role
+from bot.llm.whole import WholeAnswer
+from bot.prompt.pictures import IMAGE_TOKENS
 from bot.store.database import Database
 from bot.store.images import ImageRow
 from bot.turn import Turn
@@ -39,11 +29,12 @@ MOST_CHARS = 1_200
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Vision:
-    """`name` is the full name of the model that looks."""
+    """`names` are the models that look, by their full names: the first, and who stands in for it."""
 
     model: Model
-    name: str
+    names: Sequence[str]
     db: Database
+    estimate: Estimator
     now: Callable[[], datetime]
 
     async def describe(self, turn: Turn, picture: ImageRow, question: str = "") -> str:
@@ -54,24 +45,23 @@ class Vision:
             ModelError: it could not be asked.
         """
         image = Image(media_type=picture.media_type, data=picture.data)
+        size = self.estimate.count(LOOK + question) + IMAGE_TOKENS
+        bill = replace(turn.bill, purpose=Purpose.VISION, input_tokens=size)
         request = ModelRequest(
-            model=self.name,
+            model=self.names[0],
+            fallbacks=tuple(self.names[1:]),
+            needs_images=True,
             messages=(
                 ModelMessage(role=Role.SYSTEM, text=LOOK + (QUESTION + question if question else "")),
                 ModelMessage(role=Role.USER, text="The picture:", images=(image,)),
             ),
             max_output_tokens=MOST_TOKENS,
-            bill=turn.bill,
+            bill=bill,
         )
-        outcome, calls = INTERRUPTED, list[Attempt | Completion]()
+        call = WholeAnswer(request)
         try:
-            said = (await whole_answer(self.model, request, calls)).strip()
-        except ModelError as error:
-            outcome = error.kind
-            raise
+            said = (await call.ask(self.model)).strip()
         finally:
-            records = [side_record(turn, "vision", self.name, call) for call in calls]
-            if not any(isinstance(call, Completion) for call in calls):
-                records.append(side_record(turn, "vision", self.name, outcome))
-            self.db.post(ledger.record_calls, records, self.now())
+            blank = turn_record(turn, Purpose.VISION, request.model)
+            post_whole(self.db, call, blank, self.estimate, self.now())
         return said if len(said) <= MOST_CHARS else said[:MOST_CHARS] + "…"

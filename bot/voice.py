@@ -6,11 +6,13 @@ Knows no platform: recordings come as bytes, and what is spoken leaves as a file
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.chat import QUOTED
 from bot.llm.endpoints import Endpoints, Recording
-from bot.llm.model import Usage
+from bot.llm.model import Purpose, Usage
+from bot.llm.router import Router
 from bot.llm.transcripts import TOKENS_A_SECOND
 from bot.settings import VoiceSettings
 from bot.side_calls import SideCalls
@@ -38,10 +40,13 @@ ENDINGS = {
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Transcriber:
-    """Writes down what is said in recordings. `name` is the full name of the model that does."""
+    """Writes down what is said in recordings. `names` are the models that do, by their full names: the first, and who
+    stands in for it.
+    """
 
     servers: Endpoints
-    name: str
+    router: Router
+    names: Sequence[str]
     given: VoiceSettings
     calls: SideCalls
 
@@ -54,10 +59,15 @@ class Transcriber:
         media_type = recording.media_type.partition(";")[0]
         file = Recording(name=f"voice.{ENDINGS.get(media_type, 'ogg')}", media_type=media_type, data=recording.data)
         length = Usage(input_tokens=TOKENS_A_SECOND * seconds_of(recording))
-        async with self.calls.counted(turn, "transcription", self.name, length) as call:
-            said = await self.servers.transcribe(self.name, file, seconds=self.given.timeout.total_seconds())
-            call.usage = said.usage or length
-        words = " ".join(said.text.split())
+
+        async def listen(name: str, is_last: bool) -> str:
+            seconds = self.servers.patience(name, self.given.timeout.total_seconds(), is_last=is_last)
+            async with self.calls.of_turn(turn, Purpose.TRANSCRIPTION, name, length) as call:
+                said = await self.servers.transcribe(name, file, seconds=seconds)
+                call.usage = said.usage or length
+            return said.text
+
+        words = " ".join((await self.router.first_of(self.names, listen)).split())
         return words if len(words) <= MOST_CHARS else words[:MOST_CHARS] + "…"
 
 
@@ -69,10 +79,11 @@ def seconds_of(recording: ImageRow) -> int:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Speaking:
-    """Speaks answers. `name` is the full name of the model that does."""
+    """Speaks answers. `names` are the models that do, likewise."""
 
     servers: Endpoints
-    name: str
+    router: Router
+    names: Sequence[str]
     given: VoiceSettings
     calls: SideCalls
 
@@ -92,10 +103,14 @@ class Speaking:
         if not words:
             return b""
         given = self.given
-        async with self.calls.counted(turn, "speech", self.name, Usage(input_tokens=len(words))):
-            return await self.servers.speak(
-                self.name, words, voice=given.speaker, form=given.form, seconds=given.timeout.total_seconds()
-            )
+
+        async def say(name: str, _is_last: bool) -> bytes:  # which takes as long as what is said; nobody waits for it
+            async with self.calls.of_turn(turn, Purpose.SPEECH, name, Usage(input_tokens=len(words))):
+                return await self.servers.speak(
+                    name, words, voice=given.speaker, form=given.form, seconds=given.timeout.total_seconds()
+                )
+
+        return await self.router.first_of(self.names, say)
 
 
 def audible(text: str) -> str:

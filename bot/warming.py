@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.llm.local import warm
-from bot.llm.model import Model, ModelRequest
+from bot.llm.model import Model, ModelRequest, Purpose
 from bot.opening import TurnOpener
 from bot.prompt.build import PromptBuilder
 from bot.prompt.tokens import ModelTokens
@@ -26,4 +26,6 @@ class Warmer:
         turn = await self.opener.preview(session_id, asker)
         if turn is not None:
             prompt = await self.builder.build(turn, factor=self.tokens.factor(turn.model))
-            await warm(self.model, ModelRequest(model=turn.model, messages=prompt.messages, max_output_tokens=1))
+            bill = replace(turn.bill, purpose=Purpose.WARMING)
+            request = ModelRequest(model=turn.model, messages=prompt.messages, max_output_tokens=1, bill=bill)
+            await warm(self.model, request)

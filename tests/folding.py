@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import select
 
+from bot.accounting import Estimator
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import ModelRequest, Role
 from bot.memory.compaction import Compactor, Result
@@ -72,6 +73,7 @@ class Fold:
             directory=ModelDirectory(["test"], "test/scripted", nothing),
             window_of=lambda _model: self.settings.context_tokens,
             factor=lambda _model: 1.0,
+            estimate=Estimator(lambda _model: None, words),
         )
         shared |= {"summariser": summariser, "count": words}
         return Compactor(**shared, consolidator=Consolidator(**shared))

@@ -85,6 +85,28 @@ async def test_where_nobody_can_look_the_words_are_answered_all_the_same(make_ap
     assert calls == [("vision", "unreachable"), ("chat", "stop")]
 
 
+async def test_another_model_looks_while_the_first_does_not_answer_and_it_is_left_alone(make_app: MakeApp) -> None:
+    def looks(request: ModelRequest) -> Reply:
+        if request.model == EYES:
+            return Reply(text="", error=ModelUnreachable(EYES, "no answer."))
+        if request.model == "test/glasses":
+            assert request.messages[-1].images, "although nobody has said that it sees"
+            return Reply(text="A duck.")
+        return Reply(text="Nice.")
+
+    model = ScriptedModel(looks)
+    chat = await open_chat(make_app, model=model, persona="none", vision_model=f"{EYES}, glasses")
+    for _ in range(2):
+        assert await chat.say("look", attachments=(picture(),)) == ["Nice."]
+    assert [request.model for request in model.requests] == [
+        EYES, "test/glasses", "test/scripted", "test/glasses", "test/scripted"
+    ]  # fmt: skip
+    assert "A duck." in model.requests[-1].messages[-1].text
+    columns = select(model_calls.c.model, model_calls.c.outcome).where(model_calls.c.purpose == "vision")
+    rows = await chat.app.core.db.run(lambda tx: tx.execute(columns).all())
+    assert rows == [(EYES, "unreachable"), ("test/glasses", "stop"), ("test/glasses", "stop")]
+
+
 async def test_a_model_that_sees_looks_for_itself(make_app: MakeApp) -> None:
     scripted = Scripted()
     chat = await open_seen(make_app, scripted, models={"test/scripted": {"vision": True}})

@@ -62,6 +62,7 @@ async def speaking(make_app: MakeApp, *answers: str, **more: Any) -> AsyncIterat
             **({"speech_model": "lab/tongue", "speaker": "nova"} if speaks else {}),
         }
         servers = {"test": {"base_url": "http://127.0.0.1:9/v1"}, "lab": {"base_url": server.base_url}}
+        servers |= more.pop("own", {})
         settings = {"providers": servers, "persona": "none", "voice": voice, "spoken_answers": speaks, **more}
         yield await open_chat(make_app, model=ScriptedModel(answers or ("ok",)), adapter=adapter, **settings), server
 
@@ -113,6 +114,38 @@ async def test_where_nobody_can_write_it_down_the_persona_hears_that_there_was_s
         server.audio.transcripts[DUCK] = "Now you hear me."
         await chat.say("/retry")
         assert chat.last_prompt[-1][1].endswith("listen\n[voice message, 12 s] Now you hear me.")
+
+
+async def test_another_model_hears_and_speaks_while_the_first_does_not_answer(make_app: MakeApp) -> None:
+    async with OpenAIEmulator() as away:
+        away.audio.transcripts[DUCK] = away.audio.speech = GONE
+        voice = {"transcription_model": "away/ears, lab/ears", "speech_model": ["away/tongue", "lab/tongue"]}
+        given = {"voice": voice, "spoken_answers": True, "own": {"away": {"base_url": away.base_url}}}
+        async with speaking(make_app, "There.", **given) as (chat, server):
+            for count in (2, 4):
+                await chat.say("", attachments=(recording(),))
+                await chat.adapter.wait_for(count)
+            assert len(server.audio.heard) == 2
+            calls = [call for call in await calls_of(chat) if call[0] in ("transcription", "speech")]
+            assert calls == [
+                ("transcription", "away/ears", "unreachable"),
+                ("transcription", "lab/ears", "stop"),
+                ("speech", "away/tongue", "unreachable"),
+                ("speech", "lab/tongue", "stop"),
+                ("transcription", "lab/ears", "stop"),
+                ("speech", "lab/tongue", "stop"),
+            ], "who failed is left alone, each model for itself"
+            assert {one.name for one in chat.app.models.model.health()} == {"away/ears", "away/tongue"}
+
+
+async def test_where_the_server_cannot_be_reached_all_its_models_are_left_alone(make_app: MakeApp) -> None:
+    voice = {"transcription_model": "away/ears, lab/ears", "speech_model": "away/tongue, lab/tongue"}
+    given = {"voice": voice, "spoken_answers": True, "own": {"away": {"base_url": "http://127.0.0.1:9/v1"}}}
+    async with speaking(make_app, "There.", **given) as (chat, _):
+        await chat.say("", attachments=(recording(),))
+        await chat.adapter.wait_for(2)
+        calls = [call[1:] for call in await calls_of(chat) if call[0] != "chat"]
+        assert calls == [("away/ears", "unreachable"), ("lab/ears", "stop"), ("lab/tongue", "stop")]
 
 
 async def test_of_what_is_said_aloud_or_shown_in_privacy_nothing_stays(make_app: MakeApp) -> None:

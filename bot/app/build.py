@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from bot.accounting import estimator
+from bot.accounting import Estimator
 from bot.app.clock import build_jobs
 from bot.app.embedded import standing_by
 from bot.app.erasing import build_eraser
@@ -151,6 +151,8 @@ def _connect_host(core: Core, parts: _Parts) -> None:
             default_model=models.directory.default,
             opener=parts.opener,
             keeper=parts.keeper,
+            estimate=models.estimate,
+            purse=models.purse,
         )
     )
 
@@ -225,6 +227,7 @@ def _build_models(core: Core, local: LocalModel | None, model: Model | None) -> 
         cost_money={name for name, provider in providers.items() if not runs_on_this_machine(provider)},
         prices=model_prices(core.settings, providers),
         tariffs=tariffs,
+        estimate=Estimator(tariffs.of, core.counter.count),
         purse=purse,
     )
 
@@ -289,7 +292,7 @@ def _build_runner(core: Core, parts: _Parts) -> TurnRunner:
         tasks=core.tasks,
         now=core.now,
         count=core.counter.count,
-        estimate=estimator(models.tariffs.of, core.counter.count),
+        estimate=models.estimate,
     )
 
 

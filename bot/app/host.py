@@ -4,36 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bot.accounting import Estimator, post_whole
 from bot.hooks import Metadata
 from bot.llm.client import OpenAIModel
-from bot.llm.model import (
-    INTERRUPTED,
-    Attempt,
-    Bill,
-    Completion,
-    Finish,
-    Model,
-    ModelError,
-    ModelMessage,
-    ModelRequest,
-    whole_answer,
-)
+from bot.llm.model import INTERRUPTED, Bill, Model, ModelMessage, ModelRequest, Purpose, Usage
+from bot.llm.whole import WholeAnswer
 from bot.memory.keeper import Keeper, subject_of
 from bot.memory.snapshot import EVERYTHING
 from bot.opening import TurnOpener
-from bot.store import ledger, metadata
+from bot.store import metadata
 from bot.store.compactions import Outcome, Reason
 from bot.store.database import Database, Tx
 from bot.store.ledger import CallRecord
 from bot.store.people import wants_privacy
 from bot.store.sessions import SessionRow
 from bot.turn import Asker
+
+if TYPE_CHECKING:
+    from bot.quota.purse import Purse
 
 MOST_CHARS = 65_536
 """Of one value, as JSON; ours to choose. What is larger belongs into a file of the extension's own."""
@@ -53,6 +46,8 @@ class Services:
     default_model: str
     opener: TurnOpener
     keeper: Keeper
+    estimate: Estimator
+    purse: Purse | None
 
 
 class AppHost:
@@ -91,59 +86,36 @@ class AppHost:
         """What a model says; the call is in the ledger under the purpose "extension"."""
         services = self._connected
         name = model or services.default_model
-        bill = Bill(place_key=session.channel.place_key)
+        bill = Bill(place_key=session.channel.place_key, purpose=Purpose.EXTENSION)
         request = ModelRequest(model=name, messages=tuple(messages), max_output_tokens=max_tokens, bill=bill)
-        outcome, calls = INTERRUPTED, list[Attempt | Completion]()
+        call = WholeAnswer(request)
         try:
-            return await whole_answer(services.model, request, calls)
-        except ModelError as error:
-            outcome = error.kind
-            raise
+            return await call.ask(services.model)
         finally:
-            is_answered = bool(calls) and isinstance(calls[-1], Completion)
-            records = [_record(session, name, call) for call in calls]
-            records += [] if is_answered else [_failed(session, name, outcome)]
-            self._db.post(ledger.record_calls, records, self._now())
+            post_whole(self._db, call, _blank(session, Purpose.EXTENSION, name), services.estimate, self._now())
 
     async def moderate(
         self, session: SessionRow, texts: Sequence[str], *, model: str, seconds: float = 5.0
     ) -> Sequence[bool]:
         """Which of some texts a moderation endpoint flags; the call is in the ledger under the purpose "moderation"."""
-        began, outcome = time.monotonic(), INTERRUPTED
-        try:
-            flags = await self._connected.servers.moderate(model, texts, seconds=seconds)
-            outcome = Finish.STOP.value
-            return flags
-        except ModelError as error:
-            outcome = error.kind
-            raise
-        finally:
-            record = CallRecord(
-                purpose="moderation",
-                model=model,
-                outcome=outcome,
-                session_id=session.id,
-                conversation_id=session.conversation_id,
-                total_ms=round((time.monotonic() - began) * 1000),
-            )
-            self._db.post(ledger.record_call, record, self._now())
+        from bot.side_calls import SideCalls  # most bots have nobody judge
+
+        services, blank = self._connected, _blank(session, Purpose.MODERATION, model)
+        calls = SideCalls(db=self._db, estimate=services.estimate, purse=services.purse, now=self._now)
+        bill = Bill(place_key=session.channel.place_key, purpose=Purpose.MODERATION)
+        read = await asyncio.to_thread(lambda: sum(map(self.count, texts)))
+        async with calls.counted(bill, blank, Usage(input_tokens=read), is_counted=False):
+            return await services.servers.moderate(model, texts, seconds=seconds)
 
 
-def _record(session: SessionRow, model: str, call: Attempt | Completion) -> CallRecord:
+def _blank(session: SessionRow, purpose: Purpose, model: str) -> CallRecord:
     return CallRecord(
-        purpose="extension",
+        purpose=purpose,
         model=model,
-        outcome=call.outcome if isinstance(call, Attempt) else call.finish.value,
+        outcome=INTERRUPTED,
         session_id=session.id,
         conversation_id=session.conversation_id,
-        usage=call.usage,
-        first_token_ms=call.first_token_ms,
-        total_ms=call.total_ms,
     )
-
-
-def _failed(session: SessionRow, model: str, outcome: str) -> CallRecord:
-    return CallRecord(purpose="extension", model=model, outcome=outcome, session_id=session.id)
 
 
 @dataclass(frozen=True, slots=True)

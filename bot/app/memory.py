@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from bot.app.running import Core, Models
 from bot.llm.configured import is_small
-from bot.llm.model import Bill
+from bot.llm.model import Bill, Purpose
 from bot.memory.compaction import Compactor
 from bot.memory.consolidation import Consolidator
 from bot.memory.keeper import Keeper
@@ -35,6 +35,7 @@ def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:
         directory=models.directory,
         window_of=window_of,
         factor=models.tokens.factor,
+        estimate=models.estimate,
         now=core.now,
         is_small=is_small,
         fallbacks_of=partial(fallbacks_in_force, models.directory),
@@ -75,8 +76,9 @@ def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:
 
 def _may_spend(core: Core, purse: Purse, summariser: Summariser) -> Callable[[Subject], Awaitable[bool]]:
     async def may_spend(subject: Subject) -> bool:
-        bill = Bill(place_key=subject.session.channel.place_key)
+        bill = Bill(place_key=subject.session.channel.place_key, purpose=Purpose.SUMMARY)
         frame = summariser.frame(subject)
-        return await core.db.read(purse.may_spend, bill, frame.model, tokens=frame.max_output_tokens)
+        models = (frame.model, *summariser.fallbacks(subject))
+        return await core.db.read(purse.may_spend, bill, models, tokens=frame.max_output_tokens)
 
     return may_spend

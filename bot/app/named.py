@@ -95,9 +95,12 @@ def _given(key: str, settings: Settings) -> Iterator[tuple[str, str]]:
 def _for_one_thing(settings: Settings) -> Iterator[tuple[str, str]]:
     """The models that do not talk, by the names of their settings."""
     yield "SUMMARY__MODEL", settings.summary.model or ""
-    yield "VISION_MODEL", settings.vision_model
-    yield "VOICE__TRANSCRIPTION_MODEL", settings.voice.transcription_model
-    yield "VOICE__SPEECH_MODEL", settings.voice.speech_model
+    for name, models in (
+        ("VISION_MODEL", settings.vision_model),
+        ("VOICE__TRANSCRIPTION_MODEL", settings.voice.transcription_model),
+        ("VOICE__SPEECH_MODEL", settings.voice.speech_model),
+    ):
+        yield from ((name, model) for model in models)
 
 
 def _model_problem(model: str, settings: Settings, *, is_default: bool) -> str | None:

@@ -59,12 +59,12 @@ def build_quota(core: Core, models: Models) -> Quota:
 def _is_paid(core: Core, models: Models) -> Callable[[str], bool]:
     """Whether an answer costs money: by its model, or by another one that hears, sees or speaks for it."""
     given = core.settings
-    beside = (given.vision_model, given.voice.transcription_model, given.voice.speech_model)
+    beside = (*given.vision_model, *given.voice.transcription_model, *given.voice.speech_model)
 
     def is_paid(model: str) -> bool:
         return model.partition("/")[0] in models.cost_money
 
-    is_any_paid = any(is_paid(models.directory.effective(name)) for name in beside if name)
+    is_any_paid = any(is_paid(models.directory.effective(name)) for name in beside)
     return lambda model: is_any_paid or is_paid(model)
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import structlog
 
+from bot.accounting import Estimator
 from bot.app.host import FAULT, AppHost
 from bot.app.platforms import Platforms
 from bot.chat import Adapter, Author, ChannelRef, CommandMenu
@@ -98,6 +99,8 @@ class Models:
     """The servers whose answers most likely do."""
     prices: Prices
     tariffs: Tariffs
+    estimate: Estimator
+    """What calls use that no server has counted."""
     purse: Purse | None
     """What holds spending to the limits by day and month; nothing where there are none."""
 

@@ -29,8 +29,10 @@ def build_senses(core: Core, models: Models, opener: TurnOpener) -> PutInWords:
     from bot.senses import Senses
     from bot.voice import Transcriber
 
-    ears = models.directory.effective(given.transcription_model)
-    transcriber = Transcriber(servers=models.servers, name=ears, given=given, calls=_side_calls(core, models))
+    ears = _effective(models, given.transcription_model)
+    transcriber = Transcriber(
+        servers=models.servers, router=models.model, names=ears, given=given, calls=_side_calls(core, models)
+    )
     return Senses(
         db=core.db,
         opener=opener,
@@ -49,8 +51,10 @@ def build_spoken(core: Core, models: Models) -> SpeakAfter:
     from bot.spoken import SpokenAnswers
     from bot.voice import Speaking
 
-    name = models.directory.effective(given.speech_model)
-    speaking = Speaking(servers=models.servers, name=name, given=given, calls=_side_calls(core, models))
+    names = _effective(models, given.speech_model)
+    speaking = Speaking(
+        servers=models.servers, router=models.model, names=names, given=given, calls=_side_calls(core, models)
+    )
     return SpokenAnswers(
         speaking=speaking, hooks=core.hooks, adapters=core.platforms, db=core.db, tasks=core.tasks
     ).follow
@@ -73,14 +77,18 @@ def sees(models: Models, model: str) -> bool:
 def _side_calls(core: Core, models: Models) -> SideCalls:
     from bot.side_calls import SideCalls
 
-    return SideCalls(db=core.db, tariff_of=models.tariffs.of, purse=models.purse, now=core.now)
+    return SideCalls(db=core.db, estimate=models.estimate, purse=models.purse, now=core.now)
 
 
 def _build_vision(core: Core, models: Models) -> Vision:
     from bot.vision import Vision
 
-    name = models.directory.effective(core.settings.vision_model)
-    return Vision(model=models.model, name=name, db=core.db, now=core.now)
+    names = _effective(models, core.settings.vision_model)
+    return Vision(model=models.model, names=names, db=core.db, estimate=models.estimate, now=core.now)
+
+
+def _effective(models: Models, names: Sequence[str]) -> Sequence[str]:
+    return [*dict.fromkeys(map(models.directory.effective, names))]
 
 
 async def _as_it_is(turn: Turn, _request: TurnRequest) -> Turn:

@@ -29,7 +29,7 @@ async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncI
         directory = ModelDirectory(tuple(providers), name, model.list_models)
         for other in other_models(settings, directory):
             yield await model_finding(model, other)
-        for voice in filter(None, (settings.voice.transcription_model, settings.voice.speech_model)):
+        for voice in (*settings.voice.transcription_model, *settings.voice.speech_model):
             if told := await voice_finding(model, directory.effective(voice)):
                 yield told
         if settings.moderation.model:
@@ -41,7 +41,7 @@ async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncI
 def other_models(settings: Settings, directory: ModelDirectory) -> tuple[str, ...]:
     """The models besides the default one that the settings let answer, by their full names."""
     fallbacks = (model for _, model in named_fallbacks(settings))
-    chosen = (*fallbacks, *filter(None, (settings.summary.model, settings.vision_model)))
+    chosen = (*fallbacks, *filter(None, (settings.summary.model,)), *settings.vision_model)
     names = dict.fromkeys(directory.effective(model) for model in chosen)
     return tuple(name for name in names if name != directory.default and not directory.is_gone(name))
 

@@ -31,7 +31,7 @@ from bot.locale import Catalogue
 from bot.lore import LoreReader
 from bot.memory.eraser import Eraser
 from bot.memory.keeper import Keeper
-from bot.model_in_force import model_in_force
+from bot.model_in_force import fallbacks_in_force, model_in_force
 from bot.overrides import Resolver, SessionSettings
 from bot.personas.imported import ImportedPersonas
 from bot.personas.library import PersonaLibrary, Shelf
@@ -192,7 +192,9 @@ class Desk:
         the ruling tell of a limit that is near.
         """
         bill = self.quota.bill(inbound.author, inbound.channel.place_key)
-        return self.quota.admit(tx, bill, model_in_force(self.models, settings).name, warns=warns)
+        model = model_in_force(self.models, settings).name
+        fallbacks = fallbacks_in_force(self.models, settings.values, model)
+        return self.quota.admit(tx, bill, model, fallbacks=fallbacks, warns=warns)
 
 
 Run = Callable[[Call, Desk], Awaitable[Outbound | None]]

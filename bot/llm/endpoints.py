@@ -147,6 +147,14 @@ class Endpoints:
             raise ModelRefused(model, "no such provider is configured.", f"Configured: {known}.")
         return self._providers[name]
 
+    def patience(self, model: str, seconds: float, *, is_last: bool) -> float:
+        """How many of so many seconds a model may take, where it is or is not the last to be asked.
+
+        Raises:
+            ModelRefused: as `provider_of`.
+        """
+        return self.provider_of(model).patience(seconds, is_last=is_last)
+
     def connection(self, provider: Provider) -> Connection:
         """The way to a server."""
         if provider.name not in self._connections:

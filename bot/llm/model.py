@@ -6,7 +6,6 @@ Knows no vendor and no SDK. `bot.llm.client` fills `Model` for every OpenAI-comp
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol
@@ -68,11 +67,27 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
+class Purpose(StrEnum):
+    """What a call is for. Which limits it counts against follows from that (`bot.quota.purposes`)."""
+
+    CHAT = "chat"
+    TOOL = "tool"
+    PROACTIVE = "proactive"
+    SUMMARY = "summary"
+    VISION = "vision"
+    TRANSCRIPTION = "transcription"
+    SPEECH = "speech"
+    EXTENSION = "extension"
+    MODERATION = "moderation"
+    WARMING = "warming"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Bill:
     """Whom a call counts against: a place, and in it a person, unless nobody has asked (`None`)."""
 
     place_key: str
+    purpose: Purpose = Purpose.CHAT
     author_key: str | None = None
     is_exempt: bool = False
     """Whether only the limits of the whole bot count."""
@@ -97,6 +112,8 @@ class ModelRequest:
     """Sampling parameters as the API names them (temperature, top_p); a server may refuse some (L02)."""
     bill: Bill | None = None
     """Whom it counts against; `None` = only the limits of the whole bot."""
+    needs_images: bool = False
+    """Whether it is about its images: no model that may answer gets it without them."""
     fallbacks: tuple[str, ...] = ()
     """Which models can still answer instead, in this order, where the server of `model` does not (`bot.llm.router`)."""
 
@@ -165,6 +182,8 @@ class Attempt:
     total_ms: int = 0
     model: str = ""
     """Who was asked, by its full name; "" = the model of the request."""
+    fault: ModelError | None = field(default=None, compare=False)
+    """Why another model is asked next, if one is."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -192,19 +211,6 @@ class Model(Protocol):
 
     async def close(self) -> None:
         """Release connections."""
-
-
-async def whole_answer(model: Model, request: ModelRequest, calls: list[Attempt | Completion]) -> str:
-    """What a model says, all at once. Each call is added to `calls` as it ends, so that it is known also on a failure.
-
-    Raises:
-        ModelError: as `Model.stream`.
-    """
-    async with aclosing(model.stream(request)) as events:
-        async for event in events:
-            if isinstance(event, Attempt | Completion):
-                calls.append(event)
-    return next((call.text for call in calls if isinstance(call, Completion)), "")
 
 
 class ModelError(FamiliarError):
@@ -251,3 +257,13 @@ class ContextTooLong(ModelError):
     def __init__(self, model: str, problem: str, *, limit: int | None = None, given: int | None = None) -> None:
         super().__init__(model, problem)
         self.limit, self.given = limit, given
+
+
+class ModelHeldBack(ModelError):
+    """A limit has no room for what this model costs, and it was not asked. `may_stand_in` says that one of its
+    fallbacks costs nothing of it.
+    """
+
+    def __init__(self, model: str, problem: str, *, may_stand_in: bool) -> None:
+        super().__init__(model, problem)
+        self.may_stand_in = may_stand_in

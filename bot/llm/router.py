@@ -5,9 +5,10 @@ while. Knows no server and no SDK: what it routes to is a `Model` as well.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import structlog
 
@@ -21,6 +22,7 @@ from bot.llm.model import (
     ModelError,
     ModelEvent,
     ModelExhausted,
+    ModelHeldBack,
     ModelRequest,
     ModelUnreachable,
     TextDelta,
@@ -28,6 +30,8 @@ from bot.llm.model import (
 from bot.llm.wire import without_images, without_tools
 
 log = structlog.get_logger(__name__)
+
+R = TypeVar("R")
 
 FIRST_PAUSE_SECONDS = 30.0
 """How long a server is left alone after its first failure; each further one doubles it. Ours to choose."""
@@ -73,7 +77,7 @@ class Router:
         """Answer a request; see `Model.stream`. Nobody else is asked once text was yielded, nor when the model that was
         meant says that the request is wrong.
         """
-        (order, fresh), told = self._order(request), request.model
+        (order, fresh), told = self._order((request.model, *request.fallbacks)), request.model
         for place, name in enumerate(order, start=1):
             if name != told:
                 yield Handover(model=name)
@@ -94,7 +98,30 @@ class Router:
                 if has_shown or name == order[-1] or not _may_go_on(error, is_fallback=name != request.model):
                     raise
                 log.warning("model.handed_over", model=name, problem=str(error))
-                yield Attempt(model=name, outcome=error.kind, total_ms=round((self._clock() - started) * 1000))
+                total_ms = round((self._clock() - started) * 1000)
+                yield Attempt(model=name, outcome=error.kind, total_ms=total_ms, fault=error)
+
+    async def first_of(self, models: Sequence[str], ask: Callable[[str, bool], Awaitable[R]]) -> R:
+        """What the first of some models gives that can be asked, by the same rule as for answers. `ask(model, is_last)`
+        asks one of them.
+
+        Raises:
+            ModelError: nobody gives it.
+        """
+        order, fresh = self._order(models)
+        for place, name in enumerate(order, start=1):
+            begun = self._clock()
+            try:
+                given = await ask(name, place >= fresh)
+            except ModelError as error:
+                self._note_fault(name, error, since=begun)
+                if name == order[-1] or not _may_go_on(error, is_fallback=name != models[0]):
+                    raise
+                log.warning("model.handed_over", model=name, problem=str(error))
+            else:
+                self._note_answer(name)
+                return given
+        raise AssertionError("no model was named")
 
     async def close(self) -> None:
         """Release connections."""
@@ -108,11 +135,11 @@ class Router:
             for name, pause in self._pauses.items()
         ]
 
-    def _order(self, request: ModelRequest) -> tuple[tuple[str, ...], int]:
+    def _order(self, models: Sequence[str]) -> tuple[tuple[str, ...], int]:
         """The models to ask: what is left alone comes last, so that it is asked if nobody else can answer. And how many
         come before that: those are worth being asked soon.
         """
-        names = tuple(dict.fromkeys((request.model, *request.fallbacks)))
+        names = tuple(dict.fromkeys(models))
         if len(names) == 1:
             return names, 1
         now = self._clock()
@@ -138,7 +165,7 @@ class Router:
         if not _fits(request, limits):
             # Not every server would say so: some cut off how it begins, which is the persona (L20).
             raise ContextTooLong(name, "the prompt does not fit into its window.", limit=limits.context_window)
-        if not limits.vision:
+        if not limits.vision and not request.needs_images:
             messages = without_images(messages)
         if not limits.tools:
             messages = tuple(without_tools(messages))
@@ -173,4 +200,6 @@ def _may_go_on(error: ModelError, *, is_fallback: bool) -> bool:
     """Whether the next model is to be asked. A prompt that is too long for a fallback is made shorter by who asks."""
     if isinstance(error, ModelUnreachable | ModelExhausted):
         return True
+    if isinstance(error, ModelHeldBack):
+        return error.may_stand_in
     return is_fallback and not isinstance(error, ContextTooLong)

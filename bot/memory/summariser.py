@@ -12,23 +12,23 @@ from typing import TypeVar
 
 import structlog
 
+from bot.accounting import Estimator, post_whole
 from bot.llm.directory import ModelDirectory
 from bot.llm.model import (
     INTERRUPTED,
-    Attempt,
     Bill,
     Completion,
     Finish,
-    Handover,
     Model,
     ModelError,
     ModelRefused,
     ModelRequest,
+    Purpose,
 )
+from bot.llm.whole import WholeAnswer
 from bot.memory.delta import BadDelta
 from bot.memory.terms import Terms
 from bot.settings import PlaceSettings, Settings, memory_cap
-from bot.store import ledger
 from bot.store.database import Database
 from bot.store.ledger import CallRecord
 from bot.store.sessions import SessionRow
@@ -80,11 +80,13 @@ class Summariser:
         directory: ModelDirectory,
         window_of: Callable[[str], int],
         factor: Callable[[str], float],
+        estimate: Estimator,
         now: Callable[[], datetime],
         is_small: Callable[[str], bool] = lambda _model: False,
         fallbacks_of: FallbacksOf = lambda _settings, _model: (),
     ) -> None:
         self._db, self._model, self._settings, self._now = db, model, settings, now
+        self._estimate = estimate
         self._is_small, self._fallbacks_of = is_small, fallbacks_of
         self._window_of, self._factor = window_of, factor
         self._default = directory.default
@@ -189,27 +191,15 @@ class Summariser:
                 correction = done.text, str(error)
 
     async def _call(self, subject: Subject, request: ModelRequest) -> Completion:
-        asked, outcome, done, attempts = request.model, INTERRUPTED, None, list[Attempt]()
+        bill = Bill(place_key=subject.session.channel.place_key, purpose=Purpose.SUMMARY)
+        call = WholeAnswer(replace(request, bill=bill))
         try:
-            bill = Bill(place_key=subject.session.channel.place_key)
-            async for event in self._model.stream(replace(request, bill=bill)):
-                match event:
-                    case Attempt():
-                        attempts.append(event)
-                    case Handover(model=asked):
-                        log.info("summary.handed_over", model=asked)
-                    case Completion():
-                        outcome, done = event.finish.value, event
-        except ModelError as error:
-            asked, outcome = error.model, error.kind
-            raise
+            await call.ask(self._model)
         finally:  # also of a call that failed or was cancelled something may have to be paid
-            records = [_record(subject, one.model or request.model, one.outcome, one) for one in attempts]
-            records.append(_record(subject, asked, outcome, done))
-            self._db.post(ledger.record_calls, records, self._now())
-        if done is None:
+            post_whole(self._db, call, _blank(subject, request.model), self._estimate, self._now())
+        if call.completion is None:
             raise BadDelta("the model said nothing")
-        return done
+        return call.completion
 
 
 def _custom_model(settings: Settings, directory: ModelDirectory) -> str | None:
@@ -232,14 +222,11 @@ def problem_of(error: BadDelta | ModelError) -> str:
     return f"model-{error.kind}" if isinstance(error, ModelError) else str(error)[:500]
 
 
-def _record(subject: Subject, model: str, outcome: str, done: Attempt | Completion | None) -> CallRecord:
+def _blank(subject: Subject, model: str) -> CallRecord:
     return CallRecord(
-        purpose="summary",
+        purpose=Purpose.SUMMARY,
         model=model,
-        outcome=outcome,
+        outcome=INTERRUPTED,
         session_id=subject.session.id,
         conversation_id=subject.conversation_id,
-        usage=done.usage if done else None,
-        first_token_ms=done.first_token_ms if done else 0,
-        total_ms=done.total_ms if done else 0,
     )

@@ -10,12 +10,14 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
+from typing import Literal
 
 import structlog
 
 from bot.llm.model import Attempt, Bill, Completion, ModelError, ModelEvent, ModelRequest, TextDelta
 from bot.llm.tariffs import FREE, Tariff
 from bot.quota.limits import Limit, Whose, told_amount, told_until
+from bot.quota.purposes import RULES
 from bot.quota.rate import Admission
 from bot.quota.ruling import ADMITTED, OverBudget, Ruling
 from bot.store import budgets
@@ -84,15 +86,17 @@ class Purse:
         self._db, self._limits, self._warn_at, self._zone = db, limits, warn_at, zone
         self._tariff_of, self._count, self._now = tariff_of, count, now
 
-    def rule(self, tx: Tx, bill: Bill, model: str, *, warns: bool = True) -> Ruling:
-        """Whether a question may lead to a call of a model at all, before anything is made of it."""
+    def rule(self, tx: Tx, bill: Bill, model: str, *, fallbacks: Sequence[str] = (), warns: bool = True) -> Ruling:
+        """Whether a question may lead to a call of a model at all, or of a fallback that costs nothing, before anything
+        is made of it.
+        """
         moment, warned = self._moment(), list[tuple[Limit, Counter, int]]()
         for limit, unit in self._binding(bill, model):
             counter = _counter(limit, unit, bill, moment)
-            if not unit:
-                return self._refusal(tx, limit, counter, bill, model)
-            spent = budgets.spent(tx, counter)
-            if spent >= limit.most:
+            spent = budgets.spent(tx, counter) if unit else 0
+            if not unit or spent >= limit.most:
+                if self._has_stand_in(tx, limit, bill, fallbacks):
+                    return ADMITTED  # whoever makes the request hears of it
                 return self._refusal(tx, limit, counter, bill, model)
             if warns and bill.is_awaited and self._warn_at < 1 and spent >= limit.most * self._warn_at:
                 warned.append((limit, counter, spent * 100 // limit.most))
@@ -102,8 +106,14 @@ class Purse:
                 return Ruling(Admission.ADMITTED, f"quota-soft-{limit.whose}", facts)
         return ADMITTED
 
-    def may_spend(self, tx: Tx, bill: Bill, model: str, *, tokens: int) -> bool:
-        """Whether every limit has room for so much to be written; nobody is told."""
+    def may_spend(self, tx: Tx, bill: Bill, models: Sequence[str], *, tokens: int) -> bool:
+        """Whether every limit has room for so much to be written by the first of some models, or by another one that
+        costs nothing; nobody is told.
+        """
+        free = (model for model in models[1:] if self._tariff_of(model) == FREE)
+        return any(self._has_room(tx, bill, model, tokens) for model in (models[0], *free))
+
+    def _has_room(self, tx: Tx, bill: Bill, model: str, tokens: int) -> bool:
         moment, tariff = self._moment(), self._tariff_of(model) or FREE
         cost = tariff.cost_of(input_tokens=0, output_tokens=tokens)
         return all(
@@ -122,8 +132,8 @@ class Purse:
         bill = request.bill or Bill(place_key="")
         asked = bill.input_tokens or await asyncio.to_thread(self._size, request)
         spending = Spending(bill, request.model, self._moment(), asked)
-        if refusal := await self._reserve_for(spending, request.max_output_tokens):
-            raise OverBudget(request.model, refusal)
+        if refusal := await self._reserve_for(spending, request):
+            raise refusal
         try:
             yield spending
         except ModelError:
@@ -132,10 +142,10 @@ class Purse:
         finally:
             self._db.post(self._settle, spending)
 
-    async def _reserve_for(self, spending: Spending, most: int) -> Ruling | None:
+    async def _reserve_for(self, spending: Spending, request: ModelRequest) -> OverBudget | None:
         """Hold what a call may cost, or tell why not. Whoever is cancelled meanwhile makes none."""
         try:
-            return await self._db.run(self._reserve, spending, most)
+            return await self._db.run(self._reserve, spending, request)
         except asyncio.CancelledError:
             self._db.post(_release, spending)  # behind what may have been begun
             raise
@@ -162,8 +172,9 @@ class Purse:
             if _binds(limit, bill) and not (limit.is_money and tariff == FREE):
                 yield limit, TOKENS if not limit.is_money else (tariff.currency or "") if tariff else ""
 
-    def _reserve(self, tx: Tx, spending: Spending, most: int) -> Ruling | None:
+    def _reserve(self, tx: Tx, spending: Spending, request: ModelRequest) -> OverBudget | None:
         bill, model, moment, asked = spending.bill, spending.model, spending.moment, spending.input_tokens
+        most = request.max_output_tokens
         tariff = self._tariff_of(model) or FREE
         cost = tariff.cost_of(input_tokens=asked, output_tokens=most)
         budgets.drop_expired(tx, moment)
@@ -172,8 +183,13 @@ class Purse:
         for limit, unit in self._binding(bill, model):
             counter = _counter(limit, unit, bill, moment)
             wanted = cost if limit.is_money else asked + most
-            if not unit or budgets.open_counter(tx, counter) + budgets.held(tx, counter) + wanted > limit.most:
-                return self._refusal(tx, limit, counter, bill, model)
+            has_room = unit and budgets.open_counter(tx, counter) + budgets.held(tx, counter) + wanted <= limit.most
+            if not has_room and RULES[bill.purpose].may_refuse:
+                stands_in = self._has_stand_in(tx, limit, bill, request.fallbacks)
+                refusal = self._refusal(tx, limit, counter, bill, model, kind="instead" if stands_in else "hard")
+                return OverBudget(model, refusal, may_stand_in=stands_in)
+        if not RULES[bill.purpose].whose:
+            return None
         reservation = Reservation(
             author_key=None if bill.is_exempt else bill.author_key,
             place_key="" if bill.is_exempt else bill.place_key,
@@ -184,6 +200,16 @@ class Purse:
         )
         spending.reservation = budgets.reserve(tx, reservation)
         return None
+
+    def _has_stand_in(self, tx: Tx, limit: Limit, bill: Bill, models: Sequence[str]) -> bool:
+        """Whether one of some models costs nothing of a limit, and what else limits it is not used up."""
+        if not limit.is_money:
+            return False
+        moment, free = self._moment(), [model for model in models if self._tariff_of(model) == FREE]
+        return any(
+            all(budgets.spent(tx, _counter(other, unit, bill, moment)) < other.most for other, unit in binding)
+            for binding in (tuple(self._binding(bill, model)) for model in free)
+        )
 
     def _open_all(self, tx: Tx, bill: Bill, model: str, moment: datetime) -> None:
         """Begin to count before somebody spends whose calls do not count: the ledger would not tell them apart."""
@@ -211,14 +237,23 @@ class Purse:
         spending.cost += tariff.cost_of(input_tokens=spending.input_tokens, output_tokens=written)
         spending.currency = spending.currency or tariff.currency
 
-    def _refusal(self, tx: Tx, limit: Limit, counter: Counter, bill: Bill, model: str) -> Ruling:
+    def _refusal(
+        self,
+        tx: Tx,
+        limit: Limit,
+        counter: Counter,
+        bill: Bill,
+        model: str,
+        *,
+        kind: Literal["hard", "instead"] = "hard",
+    ) -> Ruling:
         """No, and whether those who wait are still to be told: a person hears of their own limits, a place of all
-        others.
+        others. "instead" is a no to one model where another one answers.
         """
-        is_news = bill.is_awaited and budgets.tell_once(tx, _listener(limit, bill), limit.name, counter.period, "hard")
+        is_news = bill.is_awaited and budgets.tell_once(tx, _listener(limit, bill), limit.name, counter.period, kind)
         if is_news and limit.whose is Whose.TOTAL:
             log.warning("quota.total_reached", limit=limit.name, period=counter.period, most=limit.most, model=model)
-        notice = f"quota-hard-{limit.whose}" if counter.unit else "quota-unpriced"
+        notice = f"quota-{kind}-{limit.whose}" if counter.unit else "quota-unpriced"
         admission = Admission.NOTICE if is_news else Admission.SILENT
         return Ruling(admission, notice, self._facts(limit, counter, model))
 
@@ -243,6 +278,8 @@ def _taken(tx: Tx, counter: Counter) -> int:
 
 def _binds(limit: Limit, bill: Bill) -> bool:
     """Whether a limit counts for whoever is billed. Those who are exempt have only the whole to share."""
+    if limit.whose not in RULES[bill.purpose].whose:
+        return False
     match limit.whose:
         case Whose.PERSON:
             return bill.author_key is not None and not bill.is_exempt

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bot.chat import Author
@@ -51,13 +51,17 @@ class Quota:
         is_exempt = self.is_exempt(author)
         return Bill(place_key=place_key, author_key=author.key, is_exempt=is_exempt, is_awaited=not author.is_bot)
 
-    def admit(self, tx: Tx, bill: Bill, model: str, *, warns: bool = True) -> Ruling:
-        """Count one answer of a model; `warns` lets the ruling tell of a limit that is near."""
+    def admit(self, tx: Tx, bill: Bill, model: str, *, fallbacks: Sequence[str] = (), warns: bool = True) -> Ruling:
+        """Count one answer of a model, or of what stands in for it where money is used up; `warns` lets the ruling tell
+        of a limit that is near.
+        """
         for whose, (rate, key) in self._rates(bill, model).items():
             admission = rate.admit(key, listener=bill.place_key if whose is Whose.TOTAL else key)
             if admission is not Admission.ADMITTED:
                 return Ruling(admission, NOTICES[whose])
-        return self.purse.rule(tx, bill, model, warns=warns) if self.purse is not None else ADMITTED
+        if self.purse is None:
+            return ADMITTED
+        return self.purse.rule(tx, bill, model, fallbacks=fallbacks, warns=warns)
 
     def left_now(self, whose: Whose, bill: Bill, model: str) -> tuple[int, int] | None:
         """How many more answers there may be in this minute, and of how many; `None` where no limit counts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bot.llm.model import ModelError
+from bot.llm.model import ModelHeldBack
 from bot.quota.rate import Admission
 from bot.store.ledger_tables import HELD_BACK
 
@@ -28,11 +28,11 @@ class Ruling:
 ADMITTED = Ruling(Admission.ADMITTED)
 
 
-class OverBudget(ModelError):
-    """A limit has no room for a call; no model was asked."""
+class OverBudget(ModelHeldBack):
+    """A limit has no room for a call; `ruling` says whether people are still to hear of it."""
 
     kind = HELD_BACK
 
-    def __init__(self, model: str, ruling: Ruling) -> None:
+    def __init__(self, model: str, ruling: Ruling, *, may_stand_in: bool = False) -> None:
         self.ruling = ruling
-        super().__init__(model, f"no room in a limit ({ruling.notice})")
+        super().__init__(model, f"no room in a limit ({ruling.notice})", may_stand_in=may_stand_in)

@@ -67,8 +67,8 @@ class ProviderSettings(Group):
     first_token_timeout: Seconds = Field(timedelta(seconds=120), description="seconds until an answer must begin")
     fallback_after: Seconds | None = Field(
         None,
-        description="likewise, where another model can answer and this one does not reason first; empty = 25, at home as "
-        "FIRST_TOKEN_TIMEOUT",
+        description="likewise, where another model can answer and this one does not reason first; empty = 25, at home "
+        "as FIRST_TOKEN_TIMEOUT",
     )
     total_timeout: Seconds = Field(timedelta(seconds=600), description="seconds until it must have ended")
 

@@ -45,8 +45,10 @@ class Settings(PlaceSettings):
     log_format: Literal["text", "json"] = "text"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     debug_logging: bool = Field(False, description="token counts and decisions, without message text")
-    vision_model: str = Field(
-        "", description="provider/model that tells what is in pictures to models that cannot see; empty = none"
+    vision_model: NameList = Field(
+        (),
+        description="provider/model that tells what is in pictures to models that cannot see, and others, in this "
+        "order, while its server does not answer; empty = none",
     )
     reserve_ratio: float = Field(0.05, ge=0, lt=1, description="safety margin of the window")
     trim_threshold_ratio: float = Field(1.0, gt=0, le=1, description="part of the window that a prompt may fill")

@@ -77,8 +77,8 @@ def build_keeper(core: Core, models: Models, toolbox: Toolbox) -> Keeper:
 def _may_spend(core: Core, purse: Purse, summariser: Summariser) -> Callable[[Subject], Awaitable[bool]]:
     async def may_spend(subject: Subject) -> bool:
         bill = Bill(place_key=subject.session.channel.place_key, purpose=Purpose.SUMMARY)
-        frame = summariser.frame(subject)
-        models = (frame.model, *summariser.fallbacks(subject))
-        return await core.db.read(purse.may_spend, bill, models, tokens=frame.max_output_tokens)
+        terms = summariser.terms(subject)
+        models = (terms.model, *summariser.fallbacks(subject))
+        return await core.db.read(purse.may_spend, bill, models, tokens=terms.max_output_tokens)
 
     return may_spend

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, MOST_OPERATIONS, BadDelta, Ground, Line, read_delta, schema
+from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, MOST_OPERATIONS, BadDelta, Citable, Line, read_delta, schema
 from bot.memory.items import Category, FollowUpState, Item, ItemKind, NewItem
 
 DAY = date(2026, 11, 1)
@@ -29,7 +29,7 @@ def item(number: int, **facts: Any) -> Item:
     return Item(id=number, new=new, tokens=5)
 
 
-GROUND = Ground(
+CITABLE = Citable(
     lines={1: line(101), 2: line(102, BOB), 3: line(103, None)},
     people={ALICE: "Alice", BOB: "Bob"},
     items={1: item(71), 2: item(72, text="Alice is 30", pinned=True)},
@@ -46,7 +46,7 @@ def fact(text: str = "Alice likes tea", who: str = ALICE, lines: tuple[int, ...]
 
 def test_L14_a_delta_is_read_out_of_the_prose_around_it() -> None:
     text = f"Here it is:\n```json\n{reply(facts=[fact()])}\n```\nI found one fact."
-    delta = read_delta(text, GROUND)
+    delta = read_delta(text, CITABLE)
     assert [add.item for add in delta.adds] == [
         NewItem(
             kind=ItemKind.FACT,
@@ -60,7 +60,7 @@ def test_L14_a_delta_is_read_out_of_the_prose_around_it() -> None:
 
 
 def test_M08_a_fact_belongs_to_whom_its_key_names_and_a_name_of_one_person_will_do() -> None:
-    delta = read_delta(reply(facts=[fact(), fact("Bob likes JavaScript", "bob", (2,))]), GROUND)
+    delta = read_delta(reply(facts=[fact(), fact("Bob likes JavaScript", "bob", (2,))]), CITABLE)
     assert [(add.item.subject, add.item.text) for add in delta.adds] == [
         (ALICE, "Alice likes tea"),
         (BOB, "Bob likes JavaScript"),
@@ -68,7 +68,7 @@ def test_M08_a_fact_belongs_to_whom_its_key_names_and_a_name_of_one_person_will_
 
 
 def test_M19_a_fact_in_the_first_person_names_whom_it_is_about() -> None:
-    delta = read_delta(reply(facts=[fact("I hate cilantro")]), GROUND)
+    delta = read_delta(reply(facts=[fact("I hate cilantro")]), CITABLE)
     assert delta.adds[0].item.text == "Alice: I hate cilantro"
 
 
@@ -98,17 +98,17 @@ def test_M19_a_fact_in_the_first_person_names_whom_it_is_about() -> None:
 )
 def test_M09_what_its_sources_do_not_bear_out_is_refused_in_words(lists: dict[str, Any], why: str) -> None:
     with pytest.raises(BadDelta, match="not borne out") as bad:
-        read_delta(reply(**lists), GROUND)
+        read_delta(reply(**lists), CITABLE)
     assert why in str(bad.value)
     sound = [fact("Alice knits"), fact("Alice sings")]
     mixed = {**lists, "facts": [*sound, *lists.get("facts", [])]}
-    delta = read_delta(reply(**mixed), GROUND)
+    delta = read_delta(reply(**mixed), CITABLE)
     assert [add.item.text for add in delta.adds] == ["Alice knits", "Alice sings"]
     assert len(delta.refused) == 1
 
 
 def test_a_character_that_is_none_is_left_out_of_every_text() -> None:
-    delta = read_delta(reply(facts=[fact("Alice\0 likes\0 tea", ALICE + "\0")], gist="They\0 talked."), GROUND)
+    delta = read_delta(reply(facts=[fact("Alice\0 likes\0 tea", ALICE + "\0")], gist="They\0 talked."), CITABLE)
     assert ([add.item.text for add in delta.adds], delta.gist) == (["Alice likes tea"], "They talked.")
 
 
@@ -117,12 +117,12 @@ def test_a_character_that_is_none_is_left_out_of_every_text() -> None:
 )
 def test_M02_an_empty_or_broken_reply_changes_nothing(text: str) -> None:
     with pytest.raises(BadDelta):
-        read_delta(text, GROUND)
+        read_delta(text, CITABLE)
 
 
 def test_a_move_closes_the_old_fact_and_opens_the_new_one() -> None:
     moved = fact("Alice moved from Oslo to Bergen", category="place", item=1)
-    (add,) = read_delta(reply(facts=[moved]), GROUND).adds
+    (add,) = read_delta(reply(facts=[moved]), CITABLE).adds
     assert (add.replaces, add.item.category) == (71, Category.PLACE)
 
 
@@ -133,7 +133,7 @@ def test_events_take_their_day_and_open_items_their_owner_and_due_day() -> None:
             open=[{"who": BOB, "due": "2026-11-05", "state": "open", "text": "Bob brings the tent", "lines": [2]}],
             agreed=[{"who": [ALICE, BOB, ALICE], "text": "Meet at noon", "lines": [3, 2]}],
         ),
-        GROUND,
+        CITABLE,
     )
     fair, rain, meet, tent = (add.item for add in delta.adds)
     assert (fair.day, rain.day, rain.sources) == (date(2026, 11, 3), DAY, (103, 102))
@@ -142,13 +142,13 @@ def test_events_take_their_day_and_open_items_their_owner_and_due_day() -> None:
 
 
 def test_what_is_known_already_is_not_kept_twice() -> None:
-    delta = read_delta(reply(facts=[fact("alice lives in oslo."), fact(), fact()]), GROUND)
+    delta = read_delta(reply(facts=[fact("alice lives in oslo."), fact(), fact()]), CITABLE)
     assert [add.item.text for add in delta.adds] == ["Alice likes tea"]
 
 
 def test_what_is_retired_may_be_noted_anew_by_the_same_reply() -> None:
     again = fact("Alice lives in Oslo", lines=(1,))
-    delta = read_delta(reply(facts=[again], retire=[{"item": 1, "lines": [1]}]), GROUND)
+    delta = read_delta(reply(facts=[again], retire=[{"item": 1, "lines": [1]}]), CITABLE)
     assert [add.item.text for add in delta.adds] == ["Alice lives in Oslo"]
     assert [retire.item for retire in delta.retires] == [71]
 
@@ -156,30 +156,30 @@ def test_what_is_retired_may_be_noted_anew_by_the_same_reply() -> None:
 def test_who_agrees_to_what_is_known_already_is_noted() -> None:
     """The words stay as they are; what is new is who has said yes to them."""
     known = item(71, kind=ItemKind.CONSENSUS, text="Meet at noon", subject=None, subject_name="", people=(ALICE,))
-    ground = Ground(lines=GROUND.lines, people=GROUND.people, items={1: known})
+    citable = Citable(lines=CITABLE.lines, people=CITABLE.people, items={1: known})
     (both,) = read_delta(
-        reply(agreed=[{"who": [ALICE, BOB], "text": "Meet at noon", "lines": [2], "item": 1}]), ground
+        reply(agreed=[{"who": [ALICE, BOB], "text": "Meet at noon", "lines": [2], "item": 1}]), citable
     ).adds
     assert (both.replaces, both.item.people) == (71, (ALICE, BOB))
     same = {"who": [ALICE], "text": "meet at noon.", "lines": [1], "item": 1}
     with pytest.raises(BadDelta, match="nothing"):
-        read_delta(reply(agreed=[same]), ground)
+        read_delta(reply(agreed=[same]), citable)
 
 
 def test_an_item_whose_place_something_known_takes_is_closed() -> None:
     bergen = item(73, text="Alice lives in Bergen")
-    ground = Ground(lines=GROUND.lines, people=GROUND.people, items={**GROUND.items, 3: bergen})
-    delta = read_delta(reply(facts=[fact("Alice lives in Bergen", item=1)]), ground)
+    citable = Citable(lines=CITABLE.lines, people=CITABLE.people, items={**CITABLE.items, 3: bergen})
+    delta = read_delta(reply(facts=[fact("Alice lives in Bergen", item=1)]), citable)
     assert (delta.adds, [gone.item for gone in delta.retires]) == ((), [71])
 
 
 def test_nothing_is_left_out_of_a_reply_because_it_is_long() -> None:
     many = [fact(f"Alice likes tea number {number}") for number in range(MOST_OPERATIONS + 5)]
-    assert len(read_delta(reply(facts=many), GROUND).adds) == MOST_OPERATIONS + 5
+    assert len(read_delta(reply(facts=many), CITABLE).adds) == MOST_OPERATIONS + 5
 
 
-NOBODY = Ground(lines={1: line(101, None)}, people={}, items={})
-CROWD = Ground(lines=GROUND.lines, people={f"discord:{number}": "Al" for number in range(51)}, items={})
+NOBODY = Citable(lines={1: line(101, None)}, people={}, items={})
+CROWD = Citable(lines=CITABLE.lines, people={f"discord:{number}": "Al" for number in range(51)}, items={})
 
 
 def parts(part: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
@@ -191,9 +191,9 @@ def parts(part: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
             yield from parts(value, f"{path}/{key}")
 
 
-@pytest.mark.parametrize("ground", [GROUND, NOBODY, CROWD])
-def test_the_schema_bounds_every_string_list_and_number(ground: Ground) -> None:
-    for path, part in parts(schema(ground)):
+@pytest.mark.parametrize("citable", [CITABLE, NOBODY, CROWD])
+def test_the_schema_bounds_every_string_list_and_number(citable: Citable) -> None:
+    for path, part in parts(schema(citable)):
         kinds = part["type"]
         if "string" in kinds:
             assert "maxLength" in part or "enum" in part, path
@@ -203,11 +203,11 @@ def test_the_schema_bounds_every_string_list_and_number(ground: Ground) -> None:
             assert part["minimum"] == 1 <= part["maximum"], path
 
 
-@pytest.mark.parametrize("ground", [GROUND, NOBODY, CROWD])
-def test_L13_the_schema_is_one_that_strict_outputs_take(ground: Ground) -> None:
+@pytest.mark.parametrize("citable", [CITABLE, NOBODY, CROWD])
+def test_L13_the_schema_is_one_that_strict_outputs_take(citable: Citable) -> None:
     words = {"type", "properties", "required", "additionalProperties", "items", "enum", "format"}
     words |= {"minItems", "maxItems", "minimum", "maximum", "minLength", "maxLength"}
-    for path, part in parts(schema(ground)):
+    for path, part in parts(schema(citable)):
         assert part.keys() <= words, path
         if part["type"] == "object":
             assert part["additionalProperties"] is False, path
@@ -215,7 +215,7 @@ def test_L13_the_schema_is_one_that_strict_outputs_take(ground: Ground) -> None:
 
 
 def test_a_reply_that_keeps_to_the_schema_refers_to_nothing_that_is_not_there() -> None:
-    properties = schema(GROUND)["properties"]
+    properties = schema(CITABLE)["properties"]
     one = properties["facts"]["items"]["properties"]
     assert one["who"]["enum"] == [ALICE, BOB]
     assert one["lines"]["items"]["maximum"] == 3
@@ -236,7 +236,7 @@ ANYTHING = st.recursive(
 @given(ANYTHING)
 def test_no_reply_whatever_does_more_than_be_refused(value: Any) -> None:
     try:
-        delta = read_delta(json.dumps({"facts": [value], "retire": value, "gist": value}), GROUND)
+        delta = read_delta(json.dumps({"facts": [value], "retire": value, "gist": value}), CITABLE)
     except BadDelta:
         return
     assert not delta.is_empty

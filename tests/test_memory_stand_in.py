@@ -10,7 +10,7 @@ import pytest
 
 from bot.guard import Guard
 from bot.hooks import SummaryRequest
-from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, BadDelta, Ground, Line
+from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, BadDelta, Citable, Line
 from bot.memory.items import Add, Category, Delta, FollowUpState, Item, ItemKind, NewItem, Retire
 from bot.memory.snapshot import EVERYTHING
 from bot.memory.stand_in import borne_out
@@ -30,7 +30,7 @@ ITEMS = {
         id=72, new=NewItem(kind=ItemKind.FACT, text="Alice: is Alice", subject="fake:alice", pinned=True), tokens=5
     ),
 }
-GROUND = Ground(lines=dict(enumerate(LINES.values(), 1)), people={"fake:alice": "Alice"}, items=ITEMS)
+CITABLE = Citable(lines=dict(enumerate(LINES.values(), 1)), people={"fake:alice": "Alice"}, items=ITEMS)
 
 
 def new(
@@ -43,7 +43,7 @@ def new(
 
 
 def kept(*adds: Add, retires: tuple[Retire, ...] = (), gist: str | None = "They talked.") -> Delta:
-    return borne_out(Delta(adds=adds, retires=retires, gist=gist), GROUND, LINES)
+    return borne_out(Delta(adds=adds, retires=retires, gist=gist), CITABLE, LINES)
 
 
 def test_what_is_borne_out_is_completed_by_what_the_code_knows() -> None:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeVar
 
 from bot.llm.json_reply import NoJson, read_json
 from bot.llm.model import ModelMessage, ModelRequest, Role
-from bot.memory.delta import BadDelta, Ground, keep, object_schema
+from bot.memory.delta import BadDelta, Citable, keep, object_schema
 from bot.memory.items import Delta
 from bot.memory.line_examples import CHANGES, CHINESE, ENGLISH, Example
 from bot.memory.line_notes import (
@@ -30,7 +30,7 @@ from bot.memory.line_notes import (
     plan_key,
     retire_changed,
 )
-from bot.memory.request import Material, ground_of, inert
+from bot.memory.request import Material, citable_of, inert
 from bot.memory.spoken import Spoken, spoken_lines
 from bot.memory.terms import Terms
 from bot.prompt.language import is_chinese
@@ -84,22 +84,22 @@ async def note_by_line(material: Material, ask: Ask, parameters: Mapping[str, ob
         BadDelta: a reply was bad twice.
         ModelError: the model could not be asked.
     """
-    ground, notes = ground_of(material), Operations()
-    spoken, options = spoken_lines(material, ground), {**STEADY, **parameters}
+    citable, notes = citable_of(material), Operations()
+    spoken, options = spoken_lines(material, citable), {**STEADY, **parameters}
     for lines in _in_batches(spoken):
         questions = make_questions(lines)
         if questions.choices:
-            shown = _transcript(material, lines, ground)
+            shown = _transcript(material, lines, citable)
             read = partial(read_choices, questions.choices)
             note_down(await ask(partial(_sort, shown, questions, options), read), questions, notes)
-    for doubt in find_doubts(notes, spoken, ground):
+    for doubt in find_doubts(notes, spoken, citable):
         said = await ask(partial(_compare, doubt, options), partial(read_choices, {"note": (CHANGED, SAME)}))
         if said["note"] == CHANGED:
             notes.retire.append({"item": doubt.number, "lines": [doubt.line.number]})
-    retire_changed(notes, ground)
+    retire_changed(notes, citable)
     is_noted = any(notes.all())
     gist = "" if is_noted else await ask(partial(_sum_up, material, spoken, options), _read_gist)
-    return keep({**asdict(notes), "gist": gist}, ground)
+    return keep({**asdict(notes), "gist": gist}, citable)
 
 
 def _in_batches(spoken: Sequence[Spoken]) -> Iterator[Sequence[Spoken]]:
@@ -113,9 +113,9 @@ def _in_batches(spoken: Sequence[Spoken]) -> Iterator[Sequence[Spoken]]:
         yield batch
 
 
-def _transcript(material: Material, lines: Sequence[Spoken], ground: Ground) -> str:
+def _transcript(material: Material, lines: Sequence[Spoken], citable: Citable) -> str:
     """The lines with what the persona said between them."""
-    spoken, rows = {ground.lines[line.number].message_id: line for line in lines}, (*material.again, *material.rows)
+    spoken, rows = {citable.lines[line.number].message_id: line for line in lines}, (*material.again, *material.rows)
     places = [at for at, row in enumerate(rows) if row.id in spoken]
     shown: list[str] = []
     for row in rows[places[0] : places[-1] + 1]:

@@ -27,7 +27,7 @@ from bot.memory.pauses import is_paused
 from bot.memory.request import (
     LONGEST_LINE,
     Material,
-    ground_of,
+    citable_of,
     summary_request,
     tokens_of_lines,
     tokens_of_notes,
@@ -286,7 +286,7 @@ class Compactor:
         )
 
     def _read(self, subject: Subject, material: Material, text: str) -> Delta:
-        return self._demand_smaller(subject, material, read_delta(text, ground_of(material)))
+        return self._demand_smaller(subject, material, read_delta(text, citable_of(material)))
 
     def _demand_smaller(self, subject: Subject, material: Material, delta: Delta) -> Delta:
         gist, most = self._count(delta.gist or ""), self.summariser.cap(subject) // 2

@@ -45,7 +45,7 @@ class Line:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Ground:
+class Citable:
     """What a reply may refer to: lines by number, people by key with their names, live items by number."""
 
     lines: Mapping[int, Line]
@@ -100,43 +100,43 @@ class _Retire(BaseModel):
 O = TypeVar("O", bound=BaseModel)  # noqa: E741 -- an operation
 
 
-def schema(ground: Ground, *, most: int = MOST_OPERATIONS) -> dict[str, Any]:
-    """The JSON schema of a reply about this ground, with at most so many operations of a kind: every string and list is
-    bounded, so that a small model ends, and what is not there cannot be referred to. All that it uses but `maxLength`
-    is what strict structured outputs take.
+def schema(citable: Citable, *, most: int = MOST_OPERATIONS) -> dict[str, Any]:
+    """The JSON schema of a reply that refers to what is citable, with at most so many operations of a kind. Every
+    string and list is bounded, so that a small model ends. All that it uses but `maxLength` is what strict structured
+    outputs take.
     """
     day = {"type": ["string", "null"], "format": "date", "maxLength": 10}
     parts: dict[str, dict[str, Any]] = {
-        "facts": {"who": _who(ground), "category": _one_of(Category)},
+        "facts": {"who": _who(citable), "category": _one_of(Category)},
         "events": {"day": day},
-        "agreed": {"who": {"type": "array", "items": _who(ground), "maxItems": 20}},
-        "open": {"who": _who(ground, "null"), "due": day, "state": _one_of(FollowUpState)},
+        "agreed": {"who": {"type": "array", "items": _who(citable), "maxItems": 20}},
+        "open": {"who": _who(citable, "null"), "due": day, "state": _one_of(FollowUpState)},
     }
     text = {"type": "string", "minLength": 1, "maxLength": LONGEST_TEXT}
-    item = {"minimum": 1, "maximum": len(ground.items)}
-    lines = _lines(ground)
+    item = {"minimum": 1, "maximum": len(citable.items)}
+    lines = _lines(citable)
     properties = {
         name: _list_of(
-            {"lines": lines, **more, "text": text, **_if(ground.items, item={"type": ["integer", "null"], **item})},
+            {"lines": lines, **more, "text": text, **_if(citable.items, item={"type": ["integer", "null"], **item})},
             most,
         )
         for name, more in parts.items()
     }
     retire = _list_of({"item": {"type": "integer", **item}, "lines": lines}, most)
     gist = {"type": "string", "maxLength": LONGEST_GIST}
-    return object_schema({**properties, **_if(ground.items, retire=retire), "gist": gist})
+    return object_schema({**properties, **_if(citable.items, retire=retire), "gist": gist})
 
 
-def _who(ground: Ground, *or_else: str) -> dict[str, Any]:
+def _who(citable: Citable, *or_else: str) -> dict[str, Any]:
     """Somebody by key; one of those who are there, unless they are too many to list."""
     kind = ["string", *or_else] if or_else else "string"
-    if not 0 < len(ground.people) <= MOST_LISTED:
+    if not 0 < len(citable.people) <= MOST_LISTED:
         return {"type": kind, "maxLength": LONGEST_KEY}
-    return {"type": kind, "enum": [*ground.people, *([None] if or_else else [])]}
+    return {"type": kind, "enum": [*citable.people, *([None] if or_else else [])]}
 
 
-def _lines(ground: Ground) -> dict[str, Any]:
-    number = {"type": "integer", "minimum": 1, "maximum": max(1, len(ground.lines))}
+def _lines(citable: Citable) -> dict[str, Any]:
+    number = {"type": "integer", "minimum": 1, "maximum": max(1, len(citable.lines))}
     return {"type": "array", "items": number, "minItems": 1, "maxItems": 8}
 
 
@@ -162,7 +162,7 @@ def _if(condition: object, **properties: Any) -> dict[str, Any]:
     return properties if condition else {}
 
 
-def read_delta(text: str, ground: Ground) -> Delta:
+def read_delta(text: str, citable: Citable) -> Delta:
     """What a reply changes, as far as it is borne out by what it refers to; the rest is listed as refused.
 
     Raises:
@@ -172,18 +172,18 @@ def read_delta(text: str, ground: Ground) -> Delta:
         reply = read_json(text)
     except NoJson as error:
         raise BadDelta(str(error)) from error
-    return keep(reply, ground)
+    return keep(reply, citable)
 
 
-def keep(reply: Mapping[str, Any], ground: Ground) -> Delta:
+def keep(reply: Mapping[str, Any], citable: Citable) -> Delta:
     """The same for a reply that is read already.
 
     Raises:
         BadDelta: it changes nothing, or is refused for the greater part.
     """
     refused: list[str] = []
-    retires = [*_retires(reply, ground, refused)]
-    adds = [*_adds(reply, ground, retires, refused)]
+    retires = [*_retires(reply, citable, refused)]
+    adds = [*_adds(reply, citable, retires, refused)]
     delta = Delta(adds=tuple(adds), retires=tuple(retires), gist=_gist(reply, refused), refused=tuple(refused))
     if len(refused) > len(adds) + len(retires):
         raise BadDelta("most of it is not borne out: " + "; ".join(refused[:5]))
@@ -202,15 +202,15 @@ def _gist(reply: Mapping[str, Any], refused: list[str]) -> str | None:
     return gist.strip()
 
 
-def _adds(reply: Mapping[str, Any], ground: Ground, retires: list[Retire], refused: list[str]) -> Iterator[Add]:
+def _adds(reply: Mapping[str, Any], citable: Citable, retires: list[Retire], refused: list[str]) -> Iterator[Add]:
     """What is new; what takes the place of an item and is known already only retires that item."""
     gone = {retire.item for retire in retires}
-    known = {_likeness(item.new): item for item in ground.items.values() if item.id not in gone}
+    known = {_likeness(item.new): item for item in citable.items.values() if item.id not in gone}
     said = set[tuple[object, ...]]()
     for kind, found in _operations(reply, refused):
         try:
-            new = _new_item(kind, found, ground)
-            replaces = _live_item(found.item, kind, ground)
+            new = _new_item(kind, found, citable)
+            replaces = _live_item(found.item, kind, citable)
         except BadDelta as error:
             refused.append(f"{kind.value} “{found.text[:40]}”: {error}")
             continue
@@ -253,28 +253,28 @@ def _each(reply: Mapping[str, Any], name: str, model: type[O], refused: list[str
             refused.append(f"{name} {number}: {where} {first['msg'].lower()}".replace("  ", " "))
 
 
-def _retires(reply: Mapping[str, Any], ground: Ground, refused: list[str]) -> Iterator[Retire]:
+def _retires(reply: Mapping[str, Any], citable: Citable, refused: list[str]) -> Iterator[Retire]:
     for found in _each(reply, "retire", _Retire, refused):
-        item = ground.items.get(found.item)
+        item = citable.items.get(found.item)
         if item is None:
             refused.append(f"retire {found.item}: there is no item of that number")
         elif item.new.pinned:
             refused.append(f"retire {found.item}: it is pinned")
-        elif lines := [number for number in found.lines if number in ground.lines]:
-            yield Retire(item=item.id, sources=tuple(ground.lines[number].message_id for number in lines))
+        elif lines := [number for number in found.lines if number in citable.lines]:
+            yield Retire(item=item.id, sources=tuple(citable.lines[number].message_id for number in lines))
         else:
             refused.append(f"retire {found.item}: it cites no line of the transcript")
 
 
-def _new_item(kind: ItemKind, found: _Operation, ground: Ground) -> NewItem:
-    lines = _cited(found.lines, ground)
+def _new_item(kind: ItemKind, found: _Operation, citable: Citable) -> NewItem:
+    lines = _cited(found.lines, citable)
     text = " ".join(found.text.split())
     match found:
         case _Fact():
             said = [line for line in lines if line.is_human]
             if not said:
                 raise BadDelta("no person said that; facts come from people's own lines")
-            who, name = _person(found.who, ground)
+            who, name = _person(found.who, citable)
             return NewItem(
                 kind=kind,
                 text=naming(text, name),
@@ -288,10 +288,10 @@ def _new_item(kind: ItemKind, found: _Operation, ground: Ground) -> NewItem:
         case _Agreed():
             if not any(line.is_human for line in lines):
                 raise BadDelta("no person confirmed that")
-            people = tuple(dict.fromkeys(_person(who, ground)[0] for who in found.who))
+            people = tuple(dict.fromkeys(_person(who, citable)[0] for who in found.who))
             return NewItem(kind=kind, text=text, people=people, sources=_sources(lines))
         case _Open():
-            owner = _person(found.who, ground) if found.who else None
+            owner = _person(found.who, citable) if found.who else None
             return NewItem(
                 kind=kind,
                 text=text,
@@ -304,27 +304,27 @@ def _new_item(kind: ItemKind, found: _Operation, ground: Ground) -> NewItem:
     raise AssertionError(kind)
 
 
-def _cited(numbers: Sequence[int], ground: Ground) -> list[Line]:
-    unknown = [number for number in numbers if number not in ground.lines]
+def _cited(numbers: Sequence[int], citable: Citable) -> list[Line]:
+    unknown = [number for number in numbers if number not in citable.lines]
     if unknown:
         raise BadDelta(f"there is no line {unknown[0]}")
-    return [ground.lines[number] for number in dict.fromkeys(numbers)]
+    return [citable.lines[number] for number in dict.fromkeys(numbers)]
 
 
-def _person(who: str, ground: Ground) -> tuple[str, str]:
+def _person(who: str, citable: Citable) -> tuple[str, str]:
     """Key and name of somebody: by key, or by a name that only one of them has."""
-    if who in ground.people:
-        return who, ground.people[who]
-    named = [key for key, name in ground.people.items() if name.casefold() == who.strip().casefold()]
+    if who in citable.people:
+        return who, citable.people[who]
+    named = [key for key, name in citable.people.items() if name.casefold() == who.strip().casefold()]
     if len(named) != 1:
         raise BadDelta(f"{who!r} is " + ("nobody here" if not named else "the name of several people"))
-    return named[0], ground.people[named[0]]
+    return named[0], citable.people[named[0]]
 
 
-def _live_item(number: int | None, kind: ItemKind, ground: Ground) -> int | None:
+def _live_item(number: int | None, kind: ItemKind, citable: Citable) -> int | None:
     if number is None:
         return None
-    item = ground.items.get(number)
+    item = citable.items.get(number)
     if item is None or item.new.kind is not kind:
         raise BadDelta(f"there is no {kind.value} of number {number} to update")
     if item.new.pinned:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.memory.days import find_days, spell_days
-from bot.memory.delta import LONGEST_TEXT, Ground
+from bot.memory.delta import LONGEST_TEXT, Citable
 from bot.memory.items import Category, Item, ItemKind
 from bot.memory.request import inert
 from bot.memory.spoken import Spoken
@@ -150,22 +150,22 @@ def _told(line: Spoken, *, is_past: bool) -> str:
     return f"{line.name}: {spell_days(line.statement, line.day, is_past=is_past)}"[:LONGEST_TEXT]
 
 
-def find_doubts(notes: Operations, spoken: Sequence[Spoken], ground: Ground) -> list[Doubt]:
+def find_doubts(notes: Operations, spoken: Sequence[Spoken], citable: Citable) -> list[Doubt]:
     """The newest older notes of which a person has one only, where a new line tells another."""
     lines = {line.number: line for line in spoken}
     told = {(fact["who"], fact["category"]): lines[fact["lines"][0]] for fact in notes.facts}
     doubts = [
         Doubt(number=number, item=item, line=told[item.new.subject, item.new.category])
-        for number, item in ground.items.items()
+        for number, item in citable.items.items()
         if item.new.category in ONE_AT_A_TIME and (item.new.subject, item.new.category) in told and not item.new.pinned
     ]
     return [doubt for doubt in doubts if not doubt.item.stale][-MOST_DOUBTS:]
 
 
-def retire_changed(notes: Operations, ground: Ground) -> None:
+def retire_changed(notes: Operations, citable: Citable) -> None:
     """Let go of notes whose message was changed and is noted anew."""
-    noted = {ground.lines[number].message_id: number for one in notes.all() for number in one["lines"]}
-    for number, item in ground.items.items():
+    noted = {citable.lines[number].message_id: number for one in notes.all() for number in one["lines"]}
+    for number, item in citable.items.items():
         again = [noted[source] for source in item.new.sources if source in noted]
         if item.stale and again and not item.new.pinned and item.new.kind is not ItemKind.CONSENSUS:
             notes.retire.append({"item": number, "lines": again})

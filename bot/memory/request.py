@@ -15,7 +15,7 @@ from string import ascii_uppercase
 from types import MappingProxyType
 
 from bot.llm.model import ModelRequest
-from bot.memory.delta import MOST_OPERATIONS, Ground, Line, schema
+from bot.memory.delta import MOST_OPERATIONS, Citable, Line, schema
 from bot.memory.items import Item, ItemKind, Memory
 from bot.memory.terms import Terms
 from bot.prompt.shortening import shorten
@@ -135,7 +135,7 @@ def units_that_fit(units: Iterable[tuple[WindowRow, ...]], room: int, longest: i
     return tuple(fitting)
 
 
-def ground_of(material: Material) -> Ground:
+def citable_of(material: Material) -> Citable:
     """What a reply about this material may refer to."""
     everyone = [*_numbered(material)]
     lines = {
@@ -149,7 +149,7 @@ def ground_of(material: Material) -> Ground:
     named = [(item.new.subject, item.new.subject_name) for item in material.memory.items]
     named += [(row.author_key, row.author_name) for _, row in everyone if _is_by_person(row)]
     people = {key: name for key, name in named if key and key not in material.private}
-    return Ground(lines=lines, people=people, items=dict(enumerate(material.memory.items, 1)))
+    return Citable(lines=lines, people=people, items=dict(enumerate(material.memory.items, 1)))
 
 
 def summary_request(
@@ -167,7 +167,7 @@ def summary_request(
     return terms.json_request(
         f"{instruction or usual}\n\n{rules_of(material)}",
         data,
-        schema=schema(ground_of(material), most=_most_operations(terms.max_output_tokens)),
+        schema=schema(citable_of(material), most=_most_operations(terms.max_output_tokens)),
         parameters=parameters,
     )
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from datetime import date
 
-from bot.memory.delta import LONGEST_TEXT, Ground
+from bot.memory.delta import LONGEST_TEXT, Citable
 from bot.memory.request import Material, inert
 
 LEAST_WORDS, LEAST_SIGNS = 3, 4
@@ -31,12 +31,12 @@ class Spoken:
     """On which it was said."""
 
 
-def spoken_lines(material: Material, ground: Ground) -> tuple[Spoken, ...]:
+def spoken_lines(material: Material, citable: Citable) -> tuple[Spoken, ...]:
     """The lines of people, in order."""
     texts = {row.id: row.text for row in (*material.again, *material.rows)}
     return tuple(
-        _spoken(number, line.author_key, ground.people[line.author_key], texts[line.message_id], line.day)
-        for number, line in ground.lines.items()
+        _spoken(number, line.author_key, citable.people[line.author_key], texts[line.message_id], line.day)
+        for number, line in citable.lines.items()
         if line.author_key is not None
     )
 

@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from bot.guard import ExtensionFailed, Guard
 from bot.hooks import SummaryRequest
-from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, BadDelta, Ground, Line, naming
+from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, BadDelta, Citable, Line, naming
 from bot.memory.items import Add, Delta, FollowUpState, Item, ItemKind, NewItem, Retire
-from bot.memory.request import Material, ground_of
+from bot.memory.request import Material, citable_of
 from bot.memory.summariser import Subject
 
 O = TypeVar("O", Add, Retire)  # noqa: E741 -- an operation
@@ -22,8 +22,8 @@ async def ask_stand_in(summarise: Guard, subject: Subject, material: Material, *
     Raises:
         BadDelta: it gave none, or nothing of it is borne out.
     """
-    ground = ground_of(material)
-    lines = {line.message_id: line for line in ground.lines.values()}
+    citable = citable_of(material)
+    lines = {line.message_id: line for line in citable.lines.values()}
     request = SummaryRequest(
         session=subject.session,
         persona_name=material.persona_name,
@@ -37,19 +37,19 @@ async def ask_stand_in(summarise: Guard, subject: Subject, material: Material, *
         delta: Delta | None = await summarise.call(request)
     except ExtensionFailed as error:
         raise BadDelta(str(error)) from error
-    return borne_out(delta or Delta(), ground, lines)
+    return borne_out(delta or Delta(), citable, lines)
 
 
-def borne_out(delta: Delta, ground: Ground, lines: Mapping[int, Line]) -> Delta:
-    """What of a delta refers to nothing but its ground; `lines` are those of the ground by the ids of their messages.
+def borne_out(delta: Delta, citable: Citable, lines: Mapping[int, Line]) -> Delta:
+    """What of a delta refers only to what is citable; `lines` are its lines by the ids of their messages.
 
     Raises:
         BadDelta: nothing does.
     """
     refused: list[str] = []
-    items = {item.id: item for item in ground.items.values()}
+    items = {item.id: item for item in citable.items.values()}
     kept = Delta(
-        adds=tuple(_each(delta.adds, lambda add: _add(add, ground.people, items, lines), refused)),
+        adds=tuple(_each(delta.adds, lambda add: _add(add, citable.people, items, lines), refused)),
         retires=tuple(_each(delta.retires, lambda retire: _retire(retire, items, lines), refused)),
         gist=(delta.gist or "").replace("\0", "").strip()[:LONGEST_GIST] or None,
     )

@@ -24,25 +24,40 @@ async def lab(tmp_path: Path, migrated_database: Path) -> AsyncIterator[Telegram
 
 async def test_a_strangers_conversation_survives_a_restart(lab: TelegramLab) -> None:
     alice, bob, group = lab.people()
-    telegram = lab.telegram
+    telegram, gate = lab.telegram, asyncio.Event()
     lab.model.script = lambda request: Say(text=f"answer to: {request.last_user}")
+    lab.model.queue(halting("Nice name", ", Tom.", gate))
     async with running_bot(lab.folder, lab.settings) as bot:
         await lab.polled()
         telegram.say(bob, group, "the cat is called Tom")
-        telegram.say(bob, group, "@FamiliarBot hello there")
-        await telegram.wait_for_text(group, "answer to: Bob: hello there")
+        telegram.say(bob, group, "@FamiliarBot do you like it?")
+        await telegram.wait_for_text(group, "Nice name")
+        gate.set()
+        await telegram.wait_for_text(group, "Nice name, Tom.")
         telegram.say(bob, group, "/persona use bryony")
         await telegram.wait_for(lambda: len(telegram.bot_texts(group)) == 2)
-        assert lab.model.last.messages[-1]["content"] == "Bob: hello there"
         telegram.say(alice, group, "/persona@familiarbot use bryony")
-        await telegram.wait_for(lambda: len(telegram.bot_texts(group)) >= 3)
+        await telegram.wait_for(lambda: len(telegram.bot_texts(group)) == 4)
+        telegram.say(bob, group, "@FamiliarBot my dog is Rex")
+        await telegram.wait_for_text(group, "answer to: Bob: my dog is Rex")
         assert await bot.stop() == 0
     async with running_bot(lab.folder, lab.settings) as bot:
         await lab.polled()
-        telegram.say(bob, group, "@FamiliarBot who are you?")
-        request = await lab.model.request(2)
-        assert "Bryony" in request.system
+        telegram.say(bob, group, "@FamiliarBot what is its name?")
+        await telegram.wait_for_text(group, "answer to: Bob: what is its name?")
         assert await bot.stop() == 0
+    _, refused, switched, greeting, *_ = telegram.bot_texts(group)
+    assert (refused, switched) == (
+        "Only people who manage this channel can change that.",
+        "From now on Bryony speaks here.",
+    )
+    assert "You are Bryony." in lab.model.last.system
+    assert [message["content"] for message in lab.model.last.messages[1:]] == [
+        greeting,
+        "Bob: my dog is Rex",
+        "answer to: Bob: my dog is Rex",
+        "Bob: what is its name?",
+    ]
     assert "AAH-sentinel" not in bot.output
     assert "key-sentinel" not in bot.output
 

@@ -9,7 +9,7 @@ from bot.prompt.messages import ToolExchange, rows_of
 from bot.store import closing, ledger, lore, replies, rounds
 from bot.store.database import Tx
 from bot.store.ledger import CallRecord
-from bot.store.replies import NewReply, Settled, ToolRound
+from bot.store.replies import NewReply, Settled, ToolResult, ToolRound
 from bot.store.tables import MessageKind
 from bot.store.window import Measured, Size
 from bot.turn import Turn
@@ -32,12 +32,13 @@ def new_reply(turn: Turn, kind: MessageKind) -> NewReply:
 
 def tool_round(exchange: ToolExchange, count: Callable[[str], int]) -> ToolRound:
     """A round of tools as it is kept."""
-    pairs = tuple(zip(exchange.calls, exchange.results, strict=True))
     return ToolRound(
         calls=exchange.calls,
-        results=tuple((call.id, call.name, result) for call, result in pairs),
+        results=tuple(
+            ToolResult(call_id=call.id, tool_name=call.name, text=result, tokens=count(result))
+            for call, result in zip(exchange.calls, exchange.results, strict=True)
+        ),
         call_tokens=sum(count(call.name + call.arguments) for call in exchange.calls),
-        result_tokens=tuple(count(result) for result in exchange.results),
     )
 
 

@@ -10,7 +10,7 @@ from bot.llm.model import ToolCall
 from bot.store import conversations, messages, replies, sessions, window
 from bot.store.database import Tx
 from bot.store.messages import NewMessage
-from bot.store.replies import NewReply, Settled, ToolRound
+from bot.store.replies import NewReply, Settled, ToolResult, ToolRound
 from bot.store.sessions import SessionRow
 from bot.store.tables import MessageKind
 from bot.testing import NOW, make_author, make_channel, make_inbound
@@ -97,4 +97,5 @@ class Story:
 
 def tool_round(name: str) -> ToolRound:
     call = ToolCall(id=name, name=name, arguments="{}")
-    return ToolRound(calls=(call,), results=((name, name, f"{name} result"),), call_tokens=1, result_tokens=(1,))
+    result = ToolResult(call_id=name, tool_name=name, text=f"{name} result", tokens=1)
+    return ToolRound(calls=(call,), results=(result,), call_tokens=1)

@@ -21,7 +21,7 @@ from bot.store.database import read_once, write_once
 from bot.store.erasing import erase_person
 from bot.store.lock import held_alone
 from bot.store.people import set_privacy
-from bot.store.replies import Settled, ToolRound, last_reply, settle_reply
+from bot.store.replies import Settled, ToolResult, ToolRound, last_reply, settle_reply
 from bot.store.rounds import keep_round, kept_rounds
 from bot.store.sessions import find_session
 from bot.store.tables import messages, sent_parts
@@ -87,7 +87,8 @@ async def test_an_answer_that_is_out_only_after_its_asker_was_forgotten_leaves_n
     assert reply is not None
     await db.run(erase_person, ALICE.key, NOW)
     parts = (SentPart(ordinal=0, message_id="9", state=PartState.SENT),)
-    rounds = (ToolRound(calls=(), results=(("c1", "search", WORD),), result_tokens=(1,)),)
+    found = ToolResult(call_id="c1", tool_name="search", text=WORD, tokens=1)
+    rounds = (ToolRound(calls=(), results=(found,)),)
     await db.run(settle_reply, reply.id, Settled(text=WORD, tokens=1, parts=parts, rounds=rounds), NOW)
     for table in (messages, sent_parts):
         assert await db.read(lambda tx, rows: tx.execute(rows).all(), select(table)) == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -121,14 +121,22 @@ def take_back(tx: Tx, reply_id: int) -> None:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ToolResult:
+    """What came back of one call."""
+
+    call_id: str
+    tool_name: str
+    text: str
+    tokens: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ToolRound:
     """One round of the tool loop: what the model called and what came back, stored as one group."""
 
     calls: tuple[ToolCall, ...]
-    results: tuple[tuple[str, str, str], ...]
-    """(call id, tool name, result text)"""
+    results: tuple[ToolResult, ...]
     call_tokens: int = 0
-    result_tokens: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -139,7 +147,7 @@ class Settled:
     tokens: int
     parts: tuple[SentPart, ...]
     cut: bool = False
-    rounds: tuple[ToolRound, ...] = field(default=())
+    rounds: tuple[ToolRound, ...] = ()
 
 
 def settle_reply(tx: Tx, reply_id: int, settled: Settled, now: datetime) -> None:
@@ -176,8 +184,9 @@ def _store_round(tx: Tx, reply_id: int, tool_round: ToolRound, now: datetime) ->
     }
     calls = json.dumps([{"id": call.id, "name": call.name, "arguments": call.arguments} for call in tool_round.calls])
     tx.execute(insert(messages).values(**shared, text="", tool_calls=calls, tokens=tool_round.call_tokens))
-    for (call_id, name, text), tokens in zip(tool_round.results, tool_round.result_tokens, strict=True):
-        tx.execute(insert(messages).values(**shared, text=text, tool_call_id=call_id, tool_name=name, tokens=tokens))
+    for result in tool_round.results:
+        came_back = {"tool_call_id": result.call_id, "tool_name": result.tool_name, "tokens": result.tokens}
+        tx.execute(insert(messages).values(**shared, text=result.text, **came_back))
 
 
 def mark_interrupted(tx: Tx) -> int:

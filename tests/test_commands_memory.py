@@ -144,6 +144,8 @@ async def test_hostile_texts_are_inert_in_lists_and_forge_nothing_in_prompts(mak
         ("guess It rains", "can be fact, event, consensus, follow-up"),
         (f"fact {'x' * 301}", "301 characters"),
         ("event Ferry -d someday", "“someday” is no day I know. Write it like 2026-11-01; today and tomorrow will do"),
+        ("fact likes tea -d today", "have no day"),
+        ("event Ferry -w Alice", "nobody's in particular"),
         ("fact likes tea -w Zoe", "nobody called “Zoe” here."),
         ("fact likes tea -w Alicia", "Did you mean Alice?"),
     ],
@@ -167,7 +169,7 @@ async def test_people_write_down_what_concerns_them_and_administrators_everythin
     assert "Bob: likes tea" in await chat.ask("/memory add fact likes tea", author=BOB, channel=GROUP)
     assert refused in await chat.ask("/memory add fact snores -w Bob", channel=GROUP)
     assert refused in await chat.ask("/memory add follow-up Pay -w Bob", channel=GROUP)
-    assert refused in await chat.ask("/memory add consensus Alice decides", channel=GROUP)
+    assert "everybody's" in await chat.ask("/memory add consensus Alice decides", channel=GROUP)
     chat.adapter.managers.add("alice")
     assert "Bob: snores" in await chat.ask("/memory add fact snores -w Bob", channel=GROUP)
     assert "Quiet after ten" in await chat.ask("/memory add consensus Quiet after ten", channel=GROUP)

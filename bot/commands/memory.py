@@ -58,14 +58,16 @@ async def add_item(call: Call, desk: Desk) -> Outbound:
     new = await _new_item(kind, call, desk)
     author = call.inbound.author.key
     written = await desk.db.read(archive.count_by, call.conversation_id, author)
-    if kind is ItemKind.CONSENSUS or new.subject not in (None, author):
+    if kind is ItemKind.CONSENSUS:
+        refusal = "memory-of-all"
+    elif new.subject not in (None, author):
         refusal = "memory-not-yours"
     else:
         refusal = "memory-enough" if written >= MOST_BY_HAND else ""
     if refusal and not await desk.may_manage(call):
         raise UserError(refusal, most=MOST_BY_HAND)
     number = await desk.db.run(_add, new, call, desk)
-    return desk.say("memory-added", call, item=str(number), text=new.text)
+    return desk.say("memory-added", call, item=str(number), text=f"{new.text} ({new.day})" if new.day else new.text)
 
 
 async def _new_item(kind: ItemKind, call: Call, desk: Desk) -> NewItem:
@@ -74,6 +76,10 @@ async def _new_item(kind: ItemKind, call: Call, desk: Desk) -> NewItem:
     people[author.key] = people.get(author.key, author.name)
     who = call.options.get("who")
     is_personal = kind in (ItemKind.FACT, ItemKind.FOLLOW_UP)
+    if who and not is_personal:
+        raise UserError("memory-without-who")
+    if day and kind in (ItemKind.FACT, ItemKind.CONSENSUS):
+        raise UserError("memory-without-day")
     subject = who_is_meant(who, people) if who and is_personal else author.key if is_personal else None
     name = people[subject] if subject else ""
     text = _text(call)

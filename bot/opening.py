@@ -25,7 +25,7 @@ from bot.prompt.pictures import choose_images
 from bot.prompt.shortening import cap
 from bot.prompt.tokens import ModelTokens
 from bot.settings import Settings, memory_cap, output_reserve, prompt_budget
-from bot.store import images, replies, sessions, window
+from bot.store import answers, images, replies, sessions, window
 from bot.store.bursts import read_burst
 from bot.store.conversations import conversation_by_id, next_position, open_conversation
 from bot.store.database import Database, Tx
@@ -268,7 +268,7 @@ def _burst_and_position(
         position = replies.position_to_follow(tx, request.follows, request.persona_id)
         return ((), position) if position is not None else None
     if request.message_id is None:
-        reply = replies.last_reply(tx, conversation_id)
+        reply = answers.last_reply(tx, conversation_id)
         return ((), reply.position) if reply is not None and reply.kind is MessageKind.REPLY else None
     burst = read_burst(tx, session.id, request.message_id, request.persona_id)
     return (burst, burst[-1]) if burst else None

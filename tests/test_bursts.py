@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import func, select, update
 from sqlmodel import SQLModel
 
-from bot.store import closing, replies
+from bot.store import answers, closing
 from bot.store import messages as heard
 from bot.store.bursts import read_burst
 from bot.store.database import Database, Tx, open_engine
@@ -123,9 +123,9 @@ async def test_what_was_too_old_can_still_be_asked_for(db: Database) -> None:
         story = Story(tx)
         asked = story.say("hello?", addressed=True, sent_at=NOW - timedelta(days=1))
         closing.close_expired(tx, NOW, WITHIN)
-        last = replies.last_reply(tx, story.conversation)
+        last = answers.last_reply(tx, story.conversation)
         assert last is not None
-        replies.supersede(tx, last)
+        answers.supersede(tx, last)
         return last.burst, last.asker_key, asked, read_burst(tx, story.session.id, asked)
 
     burst, asker, asked, again = await db.run(act)
@@ -165,9 +165,9 @@ async def test_a_retry_asks_for_the_whole_burst_also_when_its_middle_was_deleted
         burst = [story.say(text, addressed=True) for text in ("one", "two", "three")]
         story.answer("to all", *burst)
         tx.execute(update(messages).where(messages.c.text == "two").values(deleted_at=NOW))
-        last = replies.last_reply(tx, story.conversation)
+        last = answers.last_reply(tx, story.conversation)
         assert last is not None
-        replies.supersede(tx, last)
+        answers.supersede(tx, last)
         return read_burst(tx, story.session.id, last.burst[-1])
 
     assert await db.run(act) == (1, 3)

@@ -17,11 +17,12 @@ from bot.app.clock import build_reminding
 from bot.chat import PartState, SentPart
 from bot.llm.model import ToolCall
 from bot.store import schema
+from bot.store.answers import last_reply
 from bot.store.database import read_once, write_once
 from bot.store.erasing import erase_person
 from bot.store.lock import held_alone
 from bot.store.people import set_privacy
-from bot.store.replies import Settled, ToolResult, ToolRound, last_reply, settle_reply
+from bot.store.replies import Settled, ToolResult, ToolRound, settle_reply
 from bot.store.rounds import keep_round, kept_rounds
 from bot.store.sessions import find_session
 from bot.store.tables import messages, sent_parts

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select, update
 
 from bot.chat import InboundKind
-from bot.store import conversations, messages, replies
+from bot.store import answers, conversations, messages
 from bot.store.compactions import Outcome, undo_compaction
 from bot.store.database import Database
 from bot.store.memories import read_memory
@@ -46,7 +46,7 @@ def delete(message_id: int) -> Callable[[Story], None]:
 
 def take_back(how: Callable[..., None]) -> Callable[[Story], None]:
     def change(story: Story) -> None:
-        reply = replies.last_reply(story.tx, story.conversation)
+        reply = answers.last_reply(story.tx, story.conversation)
         assert reply is not None
         how(story.tx, reply)
 
@@ -72,8 +72,8 @@ CHANGES: list[tuple[str, Callable[[list[int]], Callable[[Story], object]], Outco
     ("a new message", lambda at: lambda story: story.say("new", addressed=True), Outcome.DONE),
     ("an edit behind the cut", lambda at: edit(at[-1]), Outcome.DONE),
     ("a delete behind the cut", lambda at: delete(at[-1]), Outcome.DONE),
-    ("an undo behind the cut", lambda at: take_back(replies.undo), Outcome.DONE),
-    ("a retry behind the cut", lambda at: take_back(replies.supersede), Outcome.DONE),
+    ("an undo behind the cut", lambda at: take_back(answers.undo), Outcome.DONE),
+    ("a retry behind the cut", lambda at: take_back(answers.supersede), Outcome.DONE),
     ("an edit in the range", lambda at: edit(at[1]), Outcome.STALE),
     ("a delete in the range", lambda at: delete(at[1]), Outcome.STALE),
     ("an answer that comes late", lambda at: lambda story: story.answer("late", position=at[1]), Outcome.STALE),
@@ -246,6 +246,6 @@ async def test_retry_and_undo_of_what_is_in_memory_know_that_it_is(db: Database)
     lifted = await fold.tell(lambda story: story.answer("later", at[0], position=at[-1] + 100))
     asked = update(messages_table).where(messages_table.c.id == at[0]).values(answered_by=lifted)
     await fold.tell(lambda story: story.tx.execute(asked))
-    reply = await fold.tell(lambda story: replies.last_reply(story.tx, story.conversation))
+    reply = await fold.tell(lambda story: answers.last_reply(story.tx, story.conversation))
     assert reply is not None
     assert (reply.id, reply.is_in_memory) == (lifted, True)

@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import func, select
 
 from bot.chat import InboundKind, PartState, SentPart
+from bot.store import answers, parts, replies
 from bot.store import messages as heard
-from bot.store import parts, replies
 from bot.store.database import Database, Tx
 from bot.store.replies import Settled
 from bot.store.tables import ReplyState, messages, sent_parts
@@ -108,7 +108,7 @@ async def test_S16_after_a_crash_the_parts_that_were_seen_are_uncertain_and_can_
         reply = story.begin(story.say("two", addressed=True))
         note(tx, reply, "a", "b")
         replies.mark_interrupted(tx)
-        found = replies.last_reply(tx, story.conversation)
+        found = answers.last_reply(tx, story.conversation)
         assert found is not None
         assert (found.state, found.platform_message_ids) == (ReplyState.UNCERTAIN, ("a", "b"))
         assert [state for _, _, state in stored(tx)].count("uncertain") == 2

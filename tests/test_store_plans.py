@@ -12,6 +12,7 @@ from sqlalchemy import event, insert
 
 from bot.chat import InboundKind, Quote
 from bot.store import (
+    answers,
     cast,
     closing,
     conversations,
@@ -127,15 +128,15 @@ def settings(tx: Tx, _story: Story) -> object:
 
 
 def look_back(tx: Tx, story: Story) -> object:
-    return replies.last_reply(tx, story.conversation)
+    return answers.last_reply(tx, story.conversation)
 
 
 def take_back(tx: Tx, story: Story) -> None:
     story.answer("answered", story.say("asked", addressed=True), rounds=(tool_round("a"),))
-    reply = replies.last_reply(tx, story.conversation)
+    reply = answers.last_reply(tx, story.conversation)
     assert reply is not None
-    replies.supersede(tx, reply)
-    replies.undo(tx, reply)
+    answers.supersede(tx, reply)
+    answers.undo(tx, reply)
 
 
 def delete(tx: Tx, story: Story) -> None:
@@ -164,10 +165,10 @@ def call(tx: Tx, story: Story) -> object:
     conversations.listen_together(tx, story.session, (story.persona, "rex"), NOW)
     cast.speaker_of(tx, story.session.id, f"m{answer}")
     replies.position_to_follow(tx, answer, "rex")
-    newest = replies.newest_reply(tx, story.session.id)
+    newest = answers.newest_reply(tx, story.session.id)
     assert newest is not None
     assert newest.burst == (asked,)
-    replies.supersede(tx, newest)
+    answers.supersede(tx, newest)
     return cast.waited_for(tx, asked)
 
 

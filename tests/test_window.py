@@ -10,10 +10,10 @@ import pytest
 from sqlalchemy import update
 
 from bot.chat import PartState
-from bot.store import replies
+from bot.store import answers, replies
+from bot.store.answers import LastReply
 from bot.store.bursts import read_burst
 from bot.store.database import Database, Tx
-from bot.store.replies import LastReply
 from bot.store.tables import MessageKind, messages
 from bot.testing import NOW, FakeAdapter, Reply, ScriptedModel, make_author, make_inbound
 from tests.conftest import MakeApp
@@ -121,9 +121,9 @@ async def test_commands_notices_failures_and_what_was_taken_back_are_no_part_of_
         gone = story.say("deleted", addressed=True)
         tx.execute(update(messages).where(messages.c.id == gone).values(deleted_at=NOW))
         story.answer("superseded", story.say("four", addressed=True))
-        _take_back(tx, story, replies.supersede)
+        _take_back(tx, story, answers.supersede)
         story.answer("undone", story.say("five", addressed=True))
-        _take_back(tx, story, replies.undo)
+        _take_back(tx, story, answers.undo)
         story.say("")
         return story.read()
 
@@ -131,7 +131,7 @@ async def test_commands_notices_failures_and_what_was_taken_back_are_no_part_of_
 
 
 def _take_back(tx: Tx, story: Story, how: Callable[[Tx, LastReply], None]) -> None:
-    reply = replies.last_reply(tx, story.conversation)
+    reply = answers.last_reply(tx, story.conversation)
     assert reply is not None
     how(tx, reply)
 

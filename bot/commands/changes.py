@@ -20,7 +20,7 @@ from bot.commands.tool_rights import demand_groups, groups_at
 from bot.errors import UserError
 from bot.overrides import SessionSettings, Source
 from bot.personas.shelf import persona_id_for
-from bot.store import conversations, replies, sessions
+from bot.store import answers, conversations, sessions
 from bot.store.database import Tx
 from bot.store.sessions import SessionRow
 from bot.store.tables import Scope
@@ -110,7 +110,7 @@ def _make(tx: Tx, changes: Changes, reach: Reach, call: Call, desk: Desk) -> InF
     conversation_id = conversations.ensure_conversation(tx, session, persona_id, call.now, switch)
     cast = read_cast(desk.library.at(channel.place_key), settings.values, persona_id)
     conversations.listen_together(tx, session, cast.ids, call.now, switch)
-    is_fresh = replies.last_reply(tx, conversation_id) is None
+    is_fresh = answers.last_reply(tx, conversation_id) is None
     return InForce(session=session, settings=settings, conversation_id=conversation_id, is_fresh=is_fresh)
 
 

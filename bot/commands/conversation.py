@@ -20,9 +20,9 @@ from bot.errors import UserError
 from bot.model_in_force import model_in_force
 from bot.prompt.build import NoRoom
 from bot.prompt.usage import PromptUsage
-from bot.store import closing, conversations, replies, sessions
+from bot.store import answers, closing, conversations, sessions
+from bot.store.answers import LastReply
 from bot.store.database import Tx
-from bot.store.replies import LastReply
 from bot.store.tables import MessageKind, ReplyState
 from bot.turn import Asker
 
@@ -55,7 +55,7 @@ async def retry(call: Call, desk: Desk) -> None:
     if reply.is_private:
         raise UserError("answer-private")
     await desk.demand_quota(call)
-    await desk.db.run(_take_back, reply, replies.supersede)
+    await desk.db.run(_take_back, reply, answers.supersede)
     await desk.platforms.delete(call.inbound.channel, reply.platform_message_ids)
     _request_turn(reply, reply.burst[-1], call, desk)
 
@@ -63,7 +63,7 @@ async def retry(call: Call, desk: Desk) -> None:
 async def undo(call: Call, desk: Desk) -> Outbound:
     """`/undo`: the newest burst and its answer were never said."""
     reply = await _demand_answer(call, desk, "nothing-to-undo")
-    await desk.db.run(_take_back, reply, replies.undo)
+    await desk.db.run(_take_back, reply, answers.undo)
     await desk.platforms.delete(call.inbound.channel, reply.platform_message_ids)
     if reply.is_called:
         return desk.say("undo-done-of", call, persona=reply.persona_name)
@@ -85,7 +85,7 @@ async def _demand_answer(call: Call, desk: Desk, if_none: str) -> LastReply:
     """The newest answer of whoever speaks here, if it is finished, not yet in memory, and the caller's to change."""
     if desk.dispatcher.is_running(call.session.id):
         raise UserError("answer-is-running")
-    reply = await desk.db.read(replies.newest_reply, call.session.id)
+    reply = await desk.db.read(answers.newest_reply, call.session.id)
     if reply is None:
         raise UserError(if_none)
     if reply.is_in_memory:
@@ -101,7 +101,7 @@ async def _demand_asker(asker_key: str | None, call: Call, desk: Desk) -> None:
 
 def _take_back(tx: Tx, reply: LastReply, how: Callable[[Tx, LastReply], None]) -> None:
     """Change an answer's standing, unless it is no longer the one that was asked about."""
-    newest = replies.newest_reply(tx, reply.session_id)
+    newest = answers.newest_reply(tx, reply.session_id)
     if newest != reply:
         raise UserError("answer-has-changed")
     how(tx, reply)
@@ -145,7 +145,7 @@ async def stop(call: Call, desk: Desk) -> Outbound:
 
 async def status(call: Call, desk: Desk) -> Outbound:
     """`/status [-o persona]`: how things stand here; nothing of the host, of other places or of keys (X13)."""
-    reply = await desk.db.read(replies.newest_reply, call.session.id)
+    reply = await desk.db.read(answers.newest_reply, call.session.id)
     persona = desk.library.get(call.persona_id)
     is_running = desk.dispatcher.is_running(call.session.id)
     waiting = desk.dispatcher.waiting_count(call.session.id)

@@ -32,6 +32,7 @@ def test_S15_every_zone_is_known_on_a_machine_that_has_no_list_of_them(zone: str
         ("thinking", "off", False),
         ("activation", "random", Activation.RANDOM),
         ("tool_groups", "web,files", ("web", "files")),
+        ("activation_keywords", "猫，狗、good night", ("猫", "狗", "good night")),
         ("max_output_tokens", "2000", 2000),
         ("summary__hard_ratio", "0.8", 0.8),
         ("persona_switch", "carry", "carry"),

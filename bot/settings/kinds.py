@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +16,10 @@ PLACE: JsonDict = {"per_place": True}
 """Marks a key that `/session set` may change for a session, a channel or a place."""
 
 
+_COMMA = re.compile("[,，、]")
+"""Between the entries of a list; the wide ones are what a Chinese keyboard types."""
+
+
 def _split_list(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return [str(value)]  # one bare number is JSON, too
@@ -23,7 +28,7 @@ def _split_list(value: object) -> object:
     if not isinstance(value, str):
         return value
     bare = value.strip().removeprefix("[").removesuffix("]")
-    return [name for item in bare.split(",") if (name := item.strip().strip("\"'"))]
+    return [name for item in _COMMA.split(bare) if (name := item.strip().strip("\"'"))]
 
 
 def _known_zone(value: object) -> object:

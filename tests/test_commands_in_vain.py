@@ -23,6 +23,7 @@ MUTE = {"models": {"test/scripted": {"context_window": 9000, "thinking": False}}
         ("cast_cascade 3", "`/session set cast NAMES` belongs to it", {}),
         ("summary.trigger.value 30", "`/session set summary__trigger__type TYPE` belongs to it", {}),
         ("thinking on", "test/scripted, which does not reason", MUTE),
+        ("context_tokens 32000", "reads 8,192 tokens at once (assumed, as nothing is known of it)", {}),
     ],
 )
 async def test_a_value_that_does_nothing_yet_is_told_with_what_it_waits_for(
@@ -47,6 +48,7 @@ async def test_a_value_that_does_nothing_yet_is_told_with_what_it_waits_for(
         ("thinking on", {}),
         ("thinking off", MUTE),
         ("timezone Europe/Berlin", {}),
+        ("context_tokens 8000", {}),
     ],
 )
 async def test_nothing_is_told_of_a_value_that_does_something(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from bot.commands.command import Call, Desk
+from bot.llm.catalogue import ModelLimits
 from bot.llm.quirks import Quirk
-from bot.model_in_force import ModelInForce, model_in_force
+from bot.model_in_force import model_in_force
 from bot.overrides import SessionSettings
 from bot.settings import Activation, PlaceSettings, needed_by
 
@@ -28,15 +29,25 @@ async def _told(key: str, settings: SessionSettings, call: Call, desk: Desk) -> 
     if key == "activation" and values.activation is not Activation.MENTION:
         is_heard = await desk.platforms.hears_everything(channel)
         return "" if is_heard else desk.text("session-needs-hearing", call.locale, key=key)
-    if key == "thinking" and values.thinking and not _may_think(model := model_in_force(desk.models, settings), desk):
-        return desk.text("session-needs-thinker", call.locale, key=key, model=model.name)
+    return _told_of_model(key, settings, call, desk)
+
+
+def _told_of_model(key: str, settings: SessionSettings, call: Call, desk: Desk) -> str:
+    """What the model that answers here cannot follow."""
+    model, values = model_in_force(desk.models, settings).name, settings.values
+    limits = desk.limits(model)
+    if key == "thinking" and values.thinking and not _may_think(model, limits, desk):
+        return desk.text("session-needs-thinker", call.locale, key=key, model=model)
+    if key == "context_tokens" and values.context_tokens > limits.context_window:
+        known = desk.text(f"model-window-{limits.source}", call.locale)
+        window = limits.context_window
+        return desk.text("session-needs-window", call.locale, key=key, model=model, window=window, known=known)
     return ""
 
 
-def _may_think(model: ModelInForce, desk: Desk) -> bool:
+def _may_think(model: str, limits: ModelLimits, desk: Desk) -> bool:
     """A model of which nothing is known may."""
-    limits = desk.limits(model.name)
-    return (limits.thinking or limits.source == "default") and Quirk.NO_THINKING not in desk.learned(model.name)
+    return (limits.thinking or limits.source == "default") and Quirk.NO_THINKING not in desk.learned(model)
 
 
 _NEEDS: Mapping[str, Callable[[PlaceSettings], str]] = {

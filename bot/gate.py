@@ -168,7 +168,7 @@ def _row_of_names(text: str, names: list[str]) -> str:
     full-width marks narrow.
     """
     one = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    found = re.match(rf"(?:{one})(?:{_BETWEEN_NAMES}(?:{one}))*\s*(?:[,:;!?、]|$)", text) if one else None
+    found = re.match(rf"(?:{one})(?:{_BETWEEN_NAMES}(?:{one}))*\s*?(?:[,:;!?.~。、—–\n]|$)", text) if one else None
     return found[0] if found else ""
 
 

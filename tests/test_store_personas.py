@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from bot.personas.card import PersonaCard
 from bot.personas.proposals import MAX_LENGTH, NO_PROPOSALS, Proposals, proposals_of
-from bot.store import personas
+from bot.store import persona_sizes, personas
 from bot.store.database import Database, Tx
 from bot.store.personas import DRAFT_LIFE, FILE_OF_REMOVED_LIFE, KEPT_VERSIONS, WAITING_DRAFTS, NewPersona, new_id
 from bot.testing import NOW
@@ -34,7 +34,7 @@ def confirmed(tx: Tx, name: str = "Mira") -> str:
 
 async def test_a_draft_waits_a_day_and_no_longer(db: Database) -> None:
     persona_id = await db.run(personas.keep_draft, new(), NOW)
-    assert await db.run(personas.standings) == {}
+    assert await db.run(personas.card_statuses) == {}
     await db.run(personas.keep_draft, new("Sol"), NOW + DRAFT_LIFE)
     assert await db.run(personas.find_draft, persona_id, ALICE)
     await db.run(personas.keep_draft, new("Vera"), NOW + DRAFT_LIFE + MOMENT)
@@ -55,7 +55,7 @@ async def test_the_file_of_a_removed_card_goes_after_a_while_and_its_words_stay(
     persona_id = await db.run(confirmed)
     await db.run(personas.retire, persona_id, by=ALICE, now=NOW)
     await db.run(personas.keep_draft, new("Sol"), NOW + FILE_OF_REMOVED_LIFE)
-    assert await db.run(personas.count_files, "fake:1") == (2, 4)
+    assert await db.run(persona_sizes.count_files, "fake:1") == (2, 4)
     assert await db.run(personas.read_original, persona_id)
     await db.run(personas.keep_draft, new("Vera"), NOW + FILE_OF_REMOVED_LIFE + MOMENT)
     assert await db.run(personas.read_original, persona_id) is None
@@ -107,7 +107,7 @@ async def test_a_file_that_is_its_own_picture_is_kept_once(db: Database) -> None
         original = await db.run(personas.read_original, persona_id)
         assert original
         assert original.picture == picture
-        assert await db.run(personas.count_files, brought.place_key or "") == (1, size)
+        assert await db.run(persona_sizes.count_files, brought.place_key or "") == (1, size)
 
 
 async def test_one_person_s_cards_wait_for_a_yes_up_to_a_number_the_newest_ones(db: Database) -> None:
@@ -121,5 +121,5 @@ async def test_one_person_s_cards_wait_for_a_yes_up_to_a_number_the_newest_ones(
     live, first, second, *others = await db.run(bring)
     assert [await db.run(personas.find_draft, gone, ALICE) for gone in (first, second)] == [None, None]
     assert all([await db.run(personas.find_draft, one, ALICE) for one in others])
-    assert [*await db.run(personas.standings)] == [live]
-    assert await db.read(personas.count_files_of, ALICE) == (WAITING_DRAFTS + 1, 2 * (WAITING_DRAFTS + 1))
+    assert [*await db.run(personas.card_statuses)] == [live]
+    assert await db.read(persona_sizes.count_files_of, ALICE) == (WAITING_DRAFTS + 1, 2 * (WAITING_DRAFTS + 1))

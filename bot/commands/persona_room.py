@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.errors import UserError
-from bot.store import personas
+from bot.store import persona_sizes
 from bot.store.database import Tx
 
 MAX_CARDS, MAX_PLACE_BYTES = 50, 100 << 20
@@ -23,13 +23,13 @@ def demand_room(tx: Tx, place_key: str | None, author: str) -> None:
         UserError: it is.
     """
     if place_key is not None:
-        count, size = personas.count_files(tx, place_key)
+        count, size = persona_sizes.count_files(tx, place_key)
         if count > MAX_CARDS or size > MAX_PLACE_BYTES:
             raise UserError("persona-import-full", count=MAX_CARDS, size=MAX_PLACE_BYTES >> 20)
-        if personas.text_size(tx, place_key) > MAX_PLACE_CHARS:
+        if persona_sizes.text_size(tx, place_key) > MAX_PLACE_CHARS:
             raise UserError("persona-import-wordy", chars=f"{MAX_PLACE_CHARS:,}")
-    count, size = personas.count_files_of(tx, author)
+    count, size = persona_sizes.count_files_of(tx, author)
     if count > MAX_CARDS_OF_ONE or size > MAX_BYTES_OF_ONE:
         raise UserError("persona-import-yours-full", count=MAX_CARDS_OF_ONE, size=MAX_BYTES_OF_ONE >> 20)
-    if personas.text_size_of(tx, author) > MAX_CHARS_OF_ONE:
+    if persona_sizes.text_size_of(tx, author) > MAX_CHARS_OF_ONE:
         raise UserError("persona-import-yours-wordy", chars=f"{MAX_CHARS_OF_ONE:,}")

@@ -12,7 +12,7 @@ from bot.personas.library import PersonaLibrary
 from bot.personas.proposals import own_extension
 from bot.personas.shelf import Persona
 from bot.store.database import Database, DatabaseUnusable, Tx, read_once
-from bot.store.personas import Standing, read_cards, standings
+from bot.store.personas import CardStatus, card_statuses, read_cards
 
 
 class ImportedPersonas:
@@ -35,8 +35,8 @@ def put_imported(library: PersonaLibrary, url: str) -> None:
 
 
 def _read(tx: Tx, known: Mapping[str, Persona]) -> Mapping[str, Persona]:
-    now = standings(tx)
-    changed = [persona_id for persona_id, standing in now.items() if not _is_as(known.get(persona_id), standing)]
+    now = card_statuses(tx)
+    changed = [persona_id for persona_id, status in now.items() if not _is_as(known.get(persona_id), status)]
     if not changed and len(now) == len(known):
         return known
     cards = read_cards(tx, changed)
@@ -54,7 +54,7 @@ def _read(tx: Tx, known: Mapping[str, Persona]) -> Mapping[str, Persona]:
     return {persona_id: persona for persona_id in now if (persona := fresh.get(persona_id) or known.get(persona_id))}
 
 
-def _is_as(persona: Persona | None, standing: Standing) -> bool:
+def _is_as(persona: Persona | None, status: CardStatus) -> bool:
     if persona is None:
         return False
-    return standing == Standing(place_key=persona.place_key, version=persona.version, accepted=persona.accepted)
+    return status == CardStatus(place_key=persona.place_key, version=persona.version, accepted=persona.accepted)

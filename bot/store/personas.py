@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 
 import structlog
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, and_, delete, func, insert, select, update
+from sqlalchemy import and_, delete, func, insert, select, update
 
 from bot.personas.card import PersonaCard
 from bot.personas.proposals import NO_PROPOSALS, Proposals
@@ -50,7 +50,7 @@ class NewPersona:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Standing:
+class CardStatus:
     """What of a card can change; two equal ones of an id mean that nothing did."""
 
     place_key: str | None
@@ -89,7 +89,8 @@ class Original:
 
 _IS_DRAFT = personas.c.confirmed_at.is_(None)
 _IS_LIVE = and_(personas.c.confirmed_at.is_not(None), personas.c.retired_at.is_(None))
-_CURRENT = and_(persona_versions.c.persona_id == personas.c.id, persona_versions.c.number == personas.c.version)
+CURRENT_VERSION = and_(persona_versions.c.persona_id == personas.c.id, persona_versions.c.number == personas.c.version)
+"""Whether a version is the one that counts."""
 
 
 def new_id(now: datetime) -> str:
@@ -138,7 +139,7 @@ def find_draft(tx: Tx, persona_id: str | None, brought_by: str) -> Draft | None:
     wanted = [_IS_DRAFT, personas.c.created_by == brought_by]
     if persona_id is not None:
         wanted.append(personas.c.id == persona_id)
-    found = select(personas, persona_versions.c.card).join(persona_versions, _CURRENT).where(*wanted)
+    found = select(personas, persona_versions.c.card).join(persona_versions, CURRENT_VERSION).where(*wanted)
     row = tx.execute(found.order_by(personas.c.id.desc()).limit(1)).first()
     if row is None:
         return None
@@ -161,19 +162,19 @@ def confirm(tx: Tx, persona_id: str, accepted: Proposals, *, by: str, now: datet
     return tx.execute(update(personas).where(personas.c.id == persona_id, _IS_DRAFT).values(values)).rowcount > 0
 
 
-def standings(tx: Tx) -> dict[str, Standing]:
+def card_statuses(tx: Tx) -> dict[str, CardStatus]:
     """Every persona that can speak, by id."""
     columns = (personas.c.id, personas.c.place_key, personas.c.version, personas.c.accepted)
     rows = tx.execute(select(*columns).where(_IS_LIVE).order_by(personas.c.id))
     return {
-        row.id: Standing(place_key=row.place_key, version=row.version, accepted=_read_accepted(row.accepted))
+        row.id: CardStatus(place_key=row.place_key, version=row.version, accepted=_read_accepted(row.accepted))
         for row in rows
     }
 
 
 def read_cards(tx: Tx, ids: Collection[str]) -> Mapping[str, PersonaCard]:
     """What some personas say now. One that cannot be read, as no version of ours wrote it, is left out and logged."""
-    found = select(personas.c.id, persona_versions.c.card).join(persona_versions, _CURRENT)
+    found = select(personas.c.id, persona_versions.c.card).join(persona_versions, CURRENT_VERSION)
     cards = {}
     for row in tx.execute(found.where(personas.c.id.in_(ids))):
         try:
@@ -219,13 +220,13 @@ def retire(tx: Tx, persona_id: str, *, by: str, now: datetime) -> None:
     tx.execute(update(personas).where(personas.c.id == persona_id, _IS_LIVE).values(values))
 
 
-def find_retired(tx: Tx, persona_id: str) -> Standing | None:
+def find_retired(tx: Tx, persona_id: str) -> CardStatus | None:
     """A persona that was taken away."""
     gone = (personas.c.id == persona_id, personas.c.retired_at.is_not(None))
     row = tx.execute(select(personas).where(*gone)).first()
     if row is None:
         return None
-    return Standing(place_key=row.place_key, version=row.version, accepted=_read_accepted(row.accepted))
+    return CardStatus(place_key=row.place_key, version=row.version, accepted=_read_accepted(row.accepted))
 
 
 def restore(tx: Tx, persona_id: str) -> None:
@@ -244,41 +245,6 @@ def read_original(tx: Tx, persona_id: str) -> Original | None:
     if row is None:
         return None
     return Original(container=row.container, data=row.data, picture=row.data if row.picture == b"" else row.picture)
-
-
-def count_files(tx: Tx, place_key: str) -> tuple[int, int]:
-    """How many cards a place has files of, and their bytes: its drafts and the lately removed ones count as well."""
-    return _count_files(tx, personas.c.place_key == place_key)
-
-
-def count_files_of(tx: Tx, key: str) -> tuple[int, int]:
-    """The same of those that a person has brought, wherever that was."""
-    return _count_files(tx, personas.c.created_by == key)
-
-
-def text_size(tx: Tx, place_key: str) -> int:
-    """Characters of what the cards of a place say now, drafts among them and removed ones not."""
-    return _text_size(tx, personas.c.place_key == place_key)
-
-
-def text_size_of(tx: Tx, key: str) -> int:
-    """The same of those that a person has brought, wherever that was."""
-    return _text_size(tx, personas.c.created_by == key)
-
-
-def _text_size(tx: Tx, which: ColumnElement[bool]) -> int:
-    kept = select(func.coalesce(func.sum(func.length(persona_versions.c.card)), 0))
-    said = kept.join_from(personas, persona_versions, _CURRENT).where(which, personas.c.retired_at.is_(None))
-    return int(tx.execute(said).scalar_one())
-
-
-def _count_files(tx: Tx, which: ColumnElement[bool]) -> tuple[int, int]:
-    size = func.length(persona_files.c.data) + func.coalesce(func.length(persona_files.c.picture), 0)
-    kept = select(func.count(), func.coalesce(func.sum(size), 0)).join_from(
-        personas, persona_files, persona_files.c.persona_id == personas.c.id
-    )
-    count, size_bytes = tx.execute(kept.where(which)).one()
-    return count, size_bytes
 
 
 def find_same_file(tx: Tx, sha256: str, place_key: str | None) -> str | None:

@@ -1,4 +1,4 @@
-"""What is kept of a delta that code made: what goes back to the messages that were folded and spares what is pinned."""
+"""An extension that stands in for the summary model: what of its delta is kept, and what its faults cannot do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from bot.env import SettingsError
 from bot.guard import Guard
 from bot.hooks import SummaryRequest
 from bot.memory.delta import LONGEST_GIST, LONGEST_TEXT, BadDelta, Citable, Line
@@ -16,7 +17,10 @@ from bot.memory.snapshot import EVERYTHING
 from bot.memory.stand_in import borne_out
 from bot.store.compactions import Outcome, Reason
 from bot.store.database import Database
-from tests.folding import Fold, pasts
+from bot.testing import ScriptedModel
+from tests.conftest import Extend, MakeApp
+from tests.folding import GIST, Fold, pasts
+from tests.talking import open_chat
 
 DAY = date(2026, 11, 1)
 LINES = {
@@ -127,3 +131,62 @@ async def test_M02_half_a_character_that_a_model_spells_is_no_reason_to_fail(db:
     await fold.talk(*pasts(12))
     assert (await fold.fold()).outcome is Outcome.DONE
     assert (await fold.memory()).gist == "They met \ufffd."
+
+
+async def test_two_summarisers_stop_the_start(make_app: MakeApp, extend: Extend) -> None:
+    code = "from bot.hooks import Hooks\nasync def summarise(request): ...\nHOOKS = Hooks(summarise=summarise)"
+    names = [extend(name, code) for name in ("first_one", "second_one")]
+    with pytest.raises(SettingsError, match="second_one brings the summariser, which first_one has already"):
+        await open_chat(make_app, extensions=names)
+
+
+async def test_a_summariser_that_fails_folds_nothing_and_says_so(make_app: MakeApp, extend: Extend) -> None:
+    code = (
+        "from bot.hooks import Hooks\nasync def summarise(request): raise OSError\nHOOKS = Hooks(summarise=summarise)"
+    )
+    model = ScriptedModel(summaries=[GIST])
+    names = [extend("absent_minded", code)]
+    chat = await open_chat(make_app, extensions=names, model=model, summary={"keep_recent": 2})
+    for text in "abcde":
+        await chat.say(text)
+    await chat.say("/compact")
+    assert "summarise of the extension absent_minded failed" in (await chat.adapter.wait_for(7))[-1]
+    assert model.summaries == []
+    await chat.say("f")
+    assert ("user", "a") in chat.last_prompt
+
+
+async def test_what_a_summariser_makes_up_is_left_out(make_app: MakeApp, extend: Extend) -> None:
+    code = """
+from bot.hooks import Hooks
+from bot.memory.items import Add, Delta, ItemKind, NewItem, Retire
+
+async def summarise(request):
+    said = next(row for row in request.rows if row.text == "I sail")
+    own = next(row for row in request.rows if not row.author_key)
+    fact = dict(kind=ItemKind.FACT, subject=said.author_key)
+    adds = (
+        NewItem(text="sails", sources=(said.id,), **fact),
+        NewItem(text="flies", sources=(999,), **fact),
+        NewItem(text="dives", sources=(own.id,), **fact),
+        NewItem(text="swims", kind=ItemKind.FACT, subject="fake:mallory", sources=(said.id,)),
+        NewItem(text="walks", kind=ItemKind.EVENT, sources=(said.id,)),
+        NewItem(text="cooks", kind=ItemKind.FOLLOW_UP, sources=(own.id,), pinned=True),
+        NewItem(text="", kind=ItemKind.CONSENSUS, sources=(said.id,)),
+    )
+    return Delta(adds=tuple(Add(item=new) for new in adds), retires=(Retire(item=77, sources=(said.id,)),))
+
+HOOKS = Hooks(summarise=summarise)
+"""
+    chat = await open_chat(make_app, extensions=[extend("liar", code)], summary={"keep_recent": 2})
+    await chat.say("I sail")
+    for _ in range(6):
+        await chat.say("and so on, and so forth, as people do when they talk")
+    await chat.say("/compact")
+    await chat.settled()
+    told = "\n".join(await chat.say("/memory"))
+    assert "Alice: sails" in told
+    assert "2026-11-01: walks" in told
+    assert "cooks" in told
+    assert "📌" not in told
+    assert not any(word in told for word in ("flies", "dives", "swims"))

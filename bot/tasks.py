@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import structlog
 
+from bot.errors import OperatorError
+
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
@@ -39,4 +41,5 @@ class Tasks:
 
 def _log_failure(task: asyncio.Task[Any]) -> None:
     if not task.cancelled() and (error := task.exception()) is not None:
-        log.error("task.failed", task=task.get_name(), error=repr(error), exc_info=error)
+        told = None if isinstance(error, OperatorError) else error  # its sentence says all
+        log.error("task.failed", task=task.get_name(), error=repr(error), exc_info=told)

@@ -8,6 +8,7 @@ import gc
 import pytest
 from structlog.testing import capture_logs
 
+from bot.errors import OperatorError
 from bot.tasks import Tasks
 
 
@@ -34,6 +35,16 @@ async def test_a_failure_that_nobody_awaits_is_logged_under_the_tasks_name() -> 
     (entry,) = logs
     assert (entry["event"], entry["task"], entry["error"]) == ("task.failed", "the work", "ValueError('broken')")
     assert isinstance(entry["exc_info"], ValueError)
+
+
+async def test_a_failure_that_is_meant_for_the_operator_is_logged_without_the_way_to_it() -> None:
+    async def work() -> None:
+        raise OperatorError("the disk is full")
+
+    with capture_logs() as logs:
+        await asyncio.wait({Tasks().spawn("the work", work())})
+        await asyncio.sleep(0)
+    assert (logs[0]["error"], logs[0]["exc_info"]) == ("OperatorError('the disk is full')", None)
 
 
 async def test_a_failure_that_somebody_awaits_is_heard_there_and_not_logged() -> None:

@@ -147,7 +147,7 @@ class Purse:
         try:
             return await self._db.run(self._reserve, spending, request)
         except asyncio.CancelledError:
-            self._db.post(_release, spending)  # behind what may have been begun
+            self._db.post(_let_go, spending)  # behind what may have been begun
             raise
 
     def standings(self, tx: Tx, bill: Bill, whose: Whose) -> list[Standing]:
@@ -220,12 +220,12 @@ class Purse:
     def _settle(self, tx: Tx, spending: Spending) -> None:
         if spending.is_open:
             self._estimate(spending)
-        _release(tx, spending)
+        bill = _release(tx, spending)
         counted = list[tuple[Counter, int]]()
         for limit in self._limits:
             unit = spending.currency if limit.is_money else TOKENS
-            if unit and _binds(limit, spending.bill):
-                counter = _counter(limit, unit, spending.bill, spending.moment)
+            if unit and _binds(limit, bill):
+                counter = _counter(limit, unit, bill, spending.moment)
                 counted.append((counter, spending.cost if limit.is_money else spending.tokens))
         budgets.add(tx, counted)
 
@@ -267,9 +267,18 @@ class Purse:
         return sum(self._count(message.text) for message in request.messages)
 
 
-def _release(tx: Tx, spending: Spending) -> None:
-    if spending.reservation is not None:
-        budgets.release(tx, spending.reservation)
+def _let_go(tx: Tx, spending: Spending) -> None:
+    _release(tx, spending)
+
+
+def _release(tx: Tx, spending: Spending) -> Bill:
+    """Hold nothing any more; whom the call counts against by now: people may have been forgotten meanwhile, and places
+    have got another key.
+    """
+    if spending.reservation is None:
+        return spending.bill
+    author_key, place_key = budgets.release(tx, spending.reservation)
+    return replace(spending.bill, author_key=author_key, place_key=place_key)
 
 
 def _taken(tx: Tx, counter: Counter) -> int:

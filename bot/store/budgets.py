@@ -52,7 +52,11 @@ _MONEY = select(budgets.c.unit, budgets.c.spent).where(*_MINE, budgets.c.unit !=
 _INSERT = insert(budgets)
 _RESERVE = insert(reservations)
 _EXPIRE = delete(reservations).where(reservations.c.expires_at <= bindparam("now"))
-_RELEASE = delete(reservations).where(reservations.c.id == bindparam("reservation"))
+_RELEASE = (
+    delete(reservations)
+    .where(reservations.c.id == bindparam("reservation"))
+    .returning(reservations.c.author_key, reservations.c.place_key)
+)
 _HELD_COLUMNS = {"person": reservations.c.author_key, "place": reservations.c.place_key}
 
 
@@ -108,9 +112,10 @@ def reserve(tx: Tx, reservation: Reservation) -> int:
     return int(key[0])
 
 
-def release(tx: Tx, reservation_id: int) -> None:
-    """Hold it no longer."""
-    tx.execute(_RELEASE, {"reservation": reservation_id})
+def release(tx: Tx, reservation_id: int) -> tuple[str | None, str]:
+    """Hold it no longer; the person and the place that it is for by now, as far as they are not forgotten."""
+    row = tx.execute(_RELEASE, {"reservation": reservation_id}).first()
+    return (row.author_key, row.place_key) if row is not None else (None, "")
 
 
 def drop_expired(tx: Tx, now: datetime) -> None:

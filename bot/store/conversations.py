@@ -11,6 +11,7 @@ from sqlalchemy import bindparam, func, insert, or_, select, update
 
 from bot.store.carrying import carry
 from bot.store.database import Tx
+from bot.store.given_ids import next_id
 from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import NOTHING_IN_MEMORY, conversations, listenings, messages, sessions
 
@@ -120,8 +121,10 @@ def _stop_listening(tx: Tx, conversation_ids: Collection[int | None]) -> None:
 
 
 def _open(tx: Tx, session_id: int, persona_id: str, now: datetime) -> int:
-    made = tx.execute(
+    new = next_id(tx, conversations)
+    tx.execute(
         insert(conversations).values(
+            id=new,
             session_id=session_id,
             persona_id=persona_id,
             opened_at=now,
@@ -129,9 +132,8 @@ def _open(tx: Tx, session_id: int, persona_id: str, now: datetime) -> int:
             generation=0,
             greeted=False,
         )
-    ).inserted_primary_key
-    assert made is not None
-    return int(made[0])
+    )
+    return new
 
 
 def _make_current(tx: Tx, session: SessionRow, conversation_id: int) -> int:

@@ -6,14 +6,15 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, insert, select
+from sqlalchemy import String, bindparam, delete, func, insert, select
 
 from bot.llm.model import Usage
 from bot.llm.quirks import LearnedQuirk, Quirk
 from bot.prompt.usage import PromptUsage
 from bot.store.database import Tx
 from bot.store.ledger_tables import model_calls
-from bot.store.tables import learned_quirks, remembered
+from bot.store.people_tables import people
+from bot.store.tables import conversations, learned_quirks, messages, remembered, sessions
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,13 +38,24 @@ class CallRecord:
     total_ms: int = 0
 
 
-_SPREAD = ("usage", "is_estimated", "prompt_usage")
-_INSERT_CALL = insert(model_calls)  # made once: building a statement costs more than running it
+_SPREAD = ("usage", "is_estimated", "prompt_usage", "session_id", "conversation_id", "author_key")
+_AUTHOR = bindparam("author", type_=String)
+_KNOWN = (
+    select(people.c.key).where(people.c.key == _AUTHOR).scalar_subquery(),
+    select(messages.c.author_key).where(messages.c.author_key == _AUTHOR).limit(1).scalar_subquery(),
+)
+# Made once: building a statement costs more than running it.
+_INSERT_CALL = insert(model_calls).values(
+    session_id=select(sessions.c.id).where(sessions.c.id == bindparam("session")).scalar_subquery(),
+    conversation_id=select(conversations.c.id).where(conversations.c.id == bindparam("conversation")).scalar_subquery(),
+    author_key=func.coalesce(*_KNOWN),
+)
 
 
 def record_call(tx: Tx, call: CallRecord, now: datetime) -> None:
-    """Add a call to the ledger."""
+    """Add a call to the ledger: without whom it was for, where it comes after they were forgotten."""
     values = {name: getattr(call, name) for name in call.__slots__ if name not in _SPREAD}
+    values |= {"session": call.session_id, "conversation": call.conversation_id, "author": call.author_key}
     usage = asdict(call.usage) if call.usage is not None else {}
     if call.is_estimated:
         usage = {name: usage[name] for name in ("output_tokens", "cost", "currency")}

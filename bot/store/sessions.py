@@ -11,6 +11,7 @@ from sqlalchemy import Row, bindparam, delete, insert, select, update
 from bot.chat import ChannelRef, Visibility
 from bot.overrides import Source, StoredOverride
 from bot.store.database import Tx
+from bot.store.given_ids import next_id
 from bot.store.tables import Scope, messages, overrides, sessions
 
 
@@ -54,7 +55,9 @@ def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
         "visibility": channel.visibility.value,
     }
     if row is None:
+        new = next_id(tx, sessions)
         values = {
+            "id": new,
             "key": channel.session_key,
             "place_key": channel.place_key,
             "parent_key": channel.parent_key,
@@ -66,9 +69,8 @@ def open_session(tx: Tx, channel: ChannelRef, now: datetime) -> SessionRow:
             "created_at": now,
             **names,
         }
-        made = tx.execute(insert(sessions).values(values)).inserted_primary_key
-        assert made is not None
-        return SessionRow(id=made[0], channel=channel, conversation_id=None)
+        tx.execute(insert(sessions).values(values))
+        return SessionRow(id=new, channel=channel, conversation_id=None)
     if any(getattr(row, name) != value for name, value in names.items()):
         tx.execute(update(sessions).where(sessions.c.id == row.id).values(names))
     return SessionRow(id=row.id, channel=channel, conversation_id=row.conversation_id, label=row.label)

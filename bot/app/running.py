@@ -200,7 +200,8 @@ class App:
         await asyncio.wait({ready, running}, return_when=asyncio.FIRST_COMPLETED)
         if running.done():
             ready.cancel()
-        return not running.done()
+            return False
+        return not ready.cancelled() and ready.exception() is None
 
     async def _run_adapter(self, name: str, stop: asyncio.Event) -> None:
         """Run one adapter; its failure is its own (S12), unless the operator wants to stop then."""

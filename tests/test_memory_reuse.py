@@ -17,7 +17,8 @@ from bot.chat import InboundKind
 from bot.llm.model import ModelRequest, Role
 from bot.memory.reuse import MOST_FAILURES, LastRequest
 from bot.memory.snapshot import Snapshot, take_snapshot
-from bot.settings import Summary
+from bot.memory.summariser import Subject
+from bot.settings import PlaceSettings, Summary
 from bot.store.database import Tx
 from bot.store.sessions import find_session
 from bot.testing import NOW, Reply, ScriptedModel, make_channel, make_inbound
@@ -204,15 +205,18 @@ async def test_what_a_turn_has_read_is_not_read_again_and_makes_the_same_snapsho
     assert seen is not None
     assert len(seen.rows) >= 2 * 14
 
+    subject = Subject(
+        session=session,
+        conversation_id=conversation_id,
+        persona_name="Mira",
+        settings=PlaceSettings(summary=Summary(keep_tokens=0)),
+        model="test/scripted",
+        window=16_384,
+    )
+
     def both(tx: Tx, *, up_to: int = 2**62) -> tuple[Snapshot | None, Snapshot | None]:
-        how: dict[str, Any] = {
-            "summary": Summary(keep_tokens=0),
-            "window": 16_384,
-            "up_to": up_to,
-            "waiting_since": NOW,
-        }
-        anew = take_snapshot(tx, session.id, conversation_id, **how)
-        return take_snapshot(tx, session.id, conversation_id, seen=seen, **how), anew
+        anew = take_snapshot(tx, subject, up_to=up_to, waiting_since=NOW)
+        return take_snapshot(tx, subject, up_to=up_to, waiting_since=NOW, seen=seen), anew
 
     for up_to in (2**62, seen.rows[3].position):
         quick, anew = await app.core.db.read(partial(both, up_to=up_to))

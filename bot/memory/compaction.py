@@ -134,13 +134,9 @@ class Compactor:
         """`None` where nothing is to be folded now; a pause after failures costs no more than to find that out."""
         if reason is not Reason.MANUAL and is_paused(tx, subject.conversation_id, self.now()):
             return None
-        summary = subject.settings.summary
         return take_snapshot(
             tx,
-            subject.session.id,
-            subject.conversation_id,
-            summary=summary.model_copy(update={"keep_tokens": 0}) if reason is Reason.MANUAL else summary,
-            window=subject.window,
+            _keeping_least(subject) if reason is Reason.MANUAL else subject,
             up_to=up_to,
             waiting_since=self.now() - self.settings.answer_within,
             seen=self.reuse.seen(subject.conversation_id),
@@ -300,6 +296,12 @@ class Compactor:
 
     def _after(self, delta: Delta, material: Material) -> int:
         return tokens_after(delta, material.memory, self._count)
+
+
+def _keeping_least(subject: Subject) -> Subject:
+    """Whoever asks for notes wants to see some: no more stays verbatim than `KEEP_RECENT` messages."""
+    summary = subject.settings.summary.model_copy(update={"keep_tokens": 0})
+    return replace(subject, settings=subject.settings.model_copy(update={"summary": summary}))
 
 
 def _reading(subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material) -> Reading:

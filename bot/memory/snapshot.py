@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.memory.items import Memory
+from bot.memory.summariser import Subject
 from bot.prompt.build import Prompt
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.lines import group_history
@@ -74,19 +75,12 @@ def seen_by(turn: Turn, prompt: Prompt) -> Seen | None:
 
 
 def take_snapshot(
-    tx: Tx,
-    session_id: int,
-    conversation_id: int,
-    *,
-    summary: Summary,
-    window: int,
-    up_to: int,
-    waiting_since: datetime,
-    seen: Seen | None = None,
+    tx: Tx, subject: Subject, *, up_to: int, waiting_since: datetime, seen: Seen | None = None
 ) -> Snapshot | None:
     """What can be folded now; `None` once the conversation is closed. What was asked after `waiting_since` and has no
     answer yet stays, with all that follows it. What a turn has `seen` is not read again.
     """
+    session_id, conversation_id = subject.session.id, subject.conversation_id
     ground = read_ground(tx, conversation_id)
     if ground is None:
         return None
@@ -95,7 +89,7 @@ def take_snapshot(
     newer = read_window(tx, session_id, conversation_id, up_to=up_to, room=EVERYTHING, start=start)
     rows = [*(known.rows if known else ()), *newer]
     units = group_history(rows)
-    cut = cut_of(units, summary, window, before=open_end(tx, session_id, waiting_since))
+    cut = cut_of(units, subject.settings.summary, subject.window, before=open_end(tx, session_id, waiting_since))
     memory = read_memory(tx, conversation_id)
     stale = stale_sources(tx, conversation_id) if any(item.stale for item in memory.items) else {}
     sources = {source for cited in stale.values() for source in cited} - {row.id for row in rows}

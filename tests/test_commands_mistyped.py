@@ -89,8 +89,9 @@ async def test_using_nothing_shows_what_there_is(make_app: MakeApp, line: str, t
 
 async def test_me_alone_is_me_zone(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="none")
-    for line in ("/me Europe/Berlin", "/me", "/我"):
+    for line in ("/me zone Europe/Berlin", "/me", "/我"):
         assert "Europe/Berlin" in await chat.ask(line)
+    assert await chat.say("/me laughs", channel=GROUP, mentions_me=False) == []
 
 
 async def test_two_slashes_before_a_word_are_text_for_the_persona(make_app: MakeApp) -> None:

@@ -27,7 +27,7 @@ OWN_ACTIONS = ("list", "show")
 """The child that a path with children stands for by itself."""
 
 ALONE = ("zone",)
-"""Likewise, of paths that have only this one; help writes it out."""
+"""Likewise where nothing follows: `/me laughs` is what people write of themselves."""
 
 NEAR = 3
 """Ours to choose: so many guesses can be read in a sentence."""
@@ -65,7 +65,8 @@ def find_spec(line: str, specs: Sequence[CommandSpec], names: CommandNames) -> P
     paths = {spec.path: spec for spec in specs}
     if path in paths:
         return Parsed(spec=paths[_list_for(path, paths) if not rest else path], rest=rest)
-    own = next((paths[(*path, action)] for action in (*OWN_ACTIONS, *ALONE) if (*path, action) in paths), None)
+    actions = OWN_ACTIONS if rest else (*OWN_ACTIONS, *ALONE)
+    own = next((paths[(*path, action)] for action in actions if (*path, action) in paths), None)
     return Parsed(spec=own, rest=rest, children=words_after(path, specs)) if own else None
 
 

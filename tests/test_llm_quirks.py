@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -69,6 +70,14 @@ async def test_L01_the_newer_name_of_the_output_limit_is_learned() -> None:
     refused, passed = await learns("L01")
     assert (refused.body["max_tokens"], passed.body["max_completion_tokens"]) == (8192 // 4 + 100, 8192 // 4 + 100)
     assert "max_tokens" not in passed.body
+
+
+async def test_L23_a_model_that_takes_no_image_makes_up_no_description_of_one() -> None:
+    script, _ = CASES["L23"]
+    async with bench(script) as it:
+        with pytest.raises(ModelRefused, match="takes no images"):
+            await it.ask(replace(EVERYTHING, needs_images=True))
+        assert len(it.openai.requests) == 1
 
 
 async def test_L02_sampling_is_dropped_and_nothing_else() -> None:

@@ -18,7 +18,7 @@ from bot.llm.catalogue import Catalogue
 from bot.llm.connection import FAULTS
 from bot.llm.endpoints import Endpoints, Provider
 from bot.llm.lessons import guess_for, quirk_for
-from bot.llm.model import Attempt, Completion, Finish, ModelEvent, ModelRequest, TextDelta
+from bot.llm.model import Attempt, Completion, Finish, ModelEvent, ModelRefused, ModelRequest, TextDelta
 from bot.llm.quirks import Quirk, Quirks, known_of
 from bot.llm.refusals import Refusal, error_for
 from bot.llm.wire import chat_body
@@ -164,6 +164,8 @@ class OpenAIModel(Endpoints):
         )
 
     async def _attempt(self, call: _Call) -> AsyncGenerator[TextDelta | Completion, None]:
+        if call.request.needs_images and Quirk.NO_IMAGES in call.quirks:
+            raise ModelRefused(call.request.model, "it takes no images.", "Name another model to look at them.")
         call.started, first_token_ms = self._clock(), 0
         answer = Answer(hold=Quirk.THINKS_UNOPENED in call.quirks)
         call.body = chat_body(

@@ -122,7 +122,7 @@ def _record(
         session_id=turn.session.id,
         conversation_id=turn.conversation_id,
         persona_id=turn.persona_id,
-        author_key=turn.asker.key,
+        author_key=turn.bill.author_key,
         usage=done.usage if done else None,
         prompt_usage=usage,
         estimated_tokens=usage.used - usage.max_tokens if usage else 0,

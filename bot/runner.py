@@ -302,7 +302,7 @@ class TurnRunner:
         progress.control.is_settling = True
         self.rounds.end(progress.turn)
         for ruling in progress.held_back:
-            self.tasks.spawn("tell of a limit", self._tell_ruling(progress.turn, ruling))
+            self.tasks.spawn("tell of a limit", self._tell_ruling(progress, ruling))
         text = progress.said if progress.kind is MessageKind.REPLY else ""
         rounds = tuple(tool_round(exchange, self.count) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)
@@ -315,10 +315,11 @@ class TurnRunner:
         if text:
             await self.hooks.after_turn(progress.turn, Answered(text=text, is_cut=cut, parts=parts))
 
-    async def _tell_ruling(self, turn: Turn, ruling: Ruling) -> None:
+    async def _tell_ruling(self, progress: Progress, ruling: Ruling) -> None:
         """Say beside an answer why another model gives it."""
-        channel = turn.session.channel
-        stream = await self.adapters[channel.platform].open_reply(channel)
+        turn, channel = progress.turn, progress.turn.session.channel
+        reply_to = progress.request.reply_to if turn.is_group else None
+        stream = await self.adapters[channel.platform].open_reply(channel, reply_to=reply_to)
         await stream.finish(Outbound(text=self._text(ruling.notice, turn, **ruling.facts)))
 
     def _text(self, message_id: str, turn: Turn, **facts: str | int) -> str:

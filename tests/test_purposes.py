@@ -24,6 +24,7 @@ from tests.emulators.openai import OpenAIEmulator
 from tests.folding import Fold
 from tests.spending import PRICED, ask, open_limited, quota, reserved, settle, spent
 from tests.talking import Chat, open_chat
+from tests.test_due import keep, raise_due
 from tests.test_vision import EYES, GIVEN, picture
 from tests.test_voice import recording, speaking
 
@@ -72,6 +73,22 @@ async def test_a_call_counts_against_the_limits_of_its_purpose_and_no_other(
         await spend(chat, purpose)
         assert await spent(chat) == {(whose.value, DAY, "tokens"): 2_000 for whose in rule.whose}
     assert await reserved(chat) == 0
+
+
+async def test_what_the_persona_says_unasked_is_no_persons_to_pay(make_app: MakeApp) -> None:
+    chat = await open_limited(make_app, proactive=True, quota=quota(**ALL))
+    await ask(chat, 1)
+    await keep(chat)
+    before = await spent(chat)
+    assert await raise_due(chat) == ["ok"]
+    await settle(chat)
+    (row,) = await calls_of(chat, Purpose.PROACTIVE)
+    assert row.author_key is None
+    after = await spent(chat)
+    grown = {
+        whose for whose, _, unit in after if unit == "tokens" and after[whose, DAY, unit] > before[whose, DAY, unit]
+    }
+    assert grown == {"place", "total"}
 
 
 async def test_reading_ahead_counts_against_nothing(make_app: MakeApp) -> None:

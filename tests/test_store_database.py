@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,12 @@ from sqlmodel import SQLModel
 
 from bot.chat import ChannelRef, Visibility
 from bot.store import schema, sessions
-from bot.store.database import Database, DatabaseUnusable, Tx, open_engine
+from bot.store.database import Database, DatabaseDamaged, DatabaseUnusable, Tx, open_engine
 from bot.store.moving import migrate_place
 from bot.store.schema import SchemaState
 from bot.store.tables import Scope, conversations, messages
 from bot.store.tables import sessions as session_table
+from bot.store.trial import demand_whole
 from bot.testing import NOW, make_channel
 
 
@@ -306,7 +308,28 @@ async def test_T23_a_new_session_that_began_meanwhile_is_merged_and_repeats_chan
     assert await db.read(lambda tx: tx.execute(select(conversations.c.id)).all()) == []
 
 
-def test_a_damaged_file_is_told_in_a_sentence_by_an_upgrade(tmp_path: Path) -> None:
+@pytest.mark.parametrize("look", [schema.upgrade, schema.upgrade_apart, schema.check, demand_whole])
+def test_a_file_that_is_no_database_is_told_to_be_damaged(tmp_path: Path, look: Callable[[str], object]) -> None:
     (tmp_path / "x.db").write_text("garbage" * 1000)
-    with pytest.raises(DatabaseUnusable, match="cannot be used"):
-        schema.upgrade(f"sqlite:///{tmp_path / 'x.db'}")
+    with pytest.raises(DatabaseDamaged, match=r"x\.db is damaged: .*Restore a backup"):
+        look(f"sqlite:///{tmp_path / 'x.db'}")
+
+
+async def test_a_database_that_is_damaged_within_is_told_when_it_is_looked_at_and_when_it_is_used(
+    migrated_database: Path, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{_damaged_within(migrated_database, tmp_path / 'x.db')}"
+    with pytest.raises(DatabaseDamaged, match=r"x\.db is damaged"):
+        demand_whole(url)
+    database = Database(url)
+    try:
+        with pytest.raises(DatabaseDamaged, match=r"x\.db is damaged"):
+            await database.read(lambda tx: tx.execute(select(session_table)).all())
+    finally:
+        await database.close()
+
+
+def _damaged_within(sound: Path, path: Path) -> Path:
+    content = sound.read_bytes()
+    path.write_bytes(content[:12288] + b"x" * (len(content) - 12288))
+    return path

@@ -7,6 +7,7 @@ import typer
 from bot.env import load_settings
 from bot.store import schema
 from bot.store.schema import SchemaState
+from bot.store.trial import demand_whole
 
 app = typer.Typer(help="The database: upgrade it, or see how it stands.", no_args_is_help=True)
 
@@ -31,8 +32,9 @@ def upgrade(quiet: bool = typer.Option(False, "--quiet", help="Say nothing when 
 
 @app.command("check")
 def check() -> None:
-    """Say how the database stands; exit code 1 unless it is up to date."""
+    """Say how the database stands, and whether it is whole; exit code 1 unless it is up to date."""
     settings = load_settings()
     state = schema.check(settings.sqlite_url)
+    demand_whole(settings.sqlite_url)
     print(f"The database is {_MEANING[state]}.")
     raise typer.Exit(0 if state is SchemaState.CURRENT else 1)

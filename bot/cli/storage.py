@@ -11,7 +11,7 @@ from bot.store.database import DatabaseUnusable
 from bot.store.lock import holder_of
 from bot.store.mounts import shared_below
 from bot.store.schema import SchemaState
-from bot.store.trial import free_bytes, try_writing
+from bot.store.trial import demand_whole, free_bytes, try_writing
 
 LOCAL_DISK = (
     "Set DATA_DIR to a folder on a local disk; in a container use a named volume, as compose.yaml does, "
@@ -31,6 +31,7 @@ def storage_findings(settings: Settings) -> Iterator[Finding]:
     try:
         mode = try_writing(url)
         state = schema.check(url)
+        demand_whole(url)
     except DatabaseUnusable as error:
         yield Finding(severity=Severity.FAULT, subject="database", message=str(error))
         return

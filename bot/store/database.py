@@ -17,7 +17,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 import structlog
 from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
+from sqlalchemy.exc import ArgumentError, DatabaseError
 
 from bot.errors import OperatorError
 
@@ -33,16 +33,25 @@ Tx = Connection
 
 
 class DatabaseUnusable(OperatorError):
-    """The database cannot be opened or upgraded; the sentence says what to do."""
+    """The database cannot be opened, upgraded, read or written; the sentence says what to do."""
 
 
-class DiskFull(OperatorError):
+class DiskFull(DatabaseUnusable):
     """There is no room for what was to be stored; of that transaction nothing is."""
 
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         where = f"below {folder.absolute()} " if folder else ""
         super().__init__(f"the disk {where}is full, so nothing can be stored. Free some space; a restart is not needed")
+
+
+class DatabaseDamaged(DatabaseUnusable):
+    """What the file holds is not, or no longer, a database."""
+
+    def __init__(self, file: Path | None, told: object) -> None:
+        self.file = file
+        where = file.absolute() if file else "the database"
+        super().__init__(f"{where} is damaged: {told}. Restore a backup, or move it away to begin anew")
 
 
 class Database:
@@ -106,13 +115,26 @@ def _transaction(
         try:
             with engine.begin() as tx:
                 return work(tx, *args, **kwargs)
-        except OperationalError as error:
-            if getattr(error.orig, "sqlite_errorcode", None) == sqlite3.SQLITE_FULL:
-                path = database_file(engine.url)
-                raise DiskFull(path.parent if path else None) from error
+        except DatabaseError as error:
+            if told := told_by(error.orig, database_file(engine.url)):
+                raise told from error
             raise
 
     return run
+
+
+def told_by(error: BaseException | None, file: Path | None) -> DiskFull | DatabaseDamaged | None:
+    """What a fault of SQLite means to whoever runs the bot; nothing where it has no such meaning."""
+    match getattr(error, "sqlite_errorcode", 0) & _PRIMARY:
+        case sqlite3.SQLITE_FULL:
+            return DiskFull(file.parent if file else None)
+        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
+            return DatabaseDamaged(file, error)
+    return None
+
+
+_PRIMARY = 0xFF
+"""The bits of a result code that say what went wrong; those above say where (sqlite.org/rescode.html)."""
 
 
 def _log_failure(work: str, posted: asyncio.Future[None]) -> None:
@@ -184,8 +206,7 @@ def write_once(url: str, work: Callable[Concatenate[Tx, P], T], *args: P.args, *
     """
     engine = open_engine(url)
     try:
-        with engine.begin() as tx:
-            return work(tx, *args, **kwargs)
+        return _transaction(engine, work, *args, **kwargs)()
     finally:
         engine.dispose()
 

@@ -24,7 +24,7 @@ import bot.store.persona_tables
 import bot.store.reminder_tables
 import bot.store.rounds
 import bot.store.tables  # noqa: F401  (all fill SQLModel.metadata)
-from bot.store.database import DatabaseUnusable, database_file, open_engine
+from bot.store.database import DatabaseUnusable, database_file, open_engine, told_by
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -66,7 +66,7 @@ def upgrade(url: str) -> SchemaState:
             _upgrade(connection, state)
             return state
     except DatabaseError as error:
-        raise DatabaseUnusable(
+        raise told_by(error.orig, database_file(engine.url)) or DatabaseUnusable(
             f"The database cannot be used: {error.orig}. Check who may write to its folder, the free space there, and "
             "whether another program holds it (DATA_DIR, DATABASE_URL)"
         ) from error
@@ -129,7 +129,9 @@ def check(url: str) -> SchemaState:
         with engine.begin() as connection:
             return schema_state(connection)
     except DatabaseError as error:
-        raise DatabaseUnusable(f"The database cannot be read: {error.orig}. Check DATABASE_URL and DATA_DIR") from error
+        raise told_by(error.orig, path) or DatabaseUnusable(
+            f"The database cannot be read: {error.orig}. Check DATABASE_URL and DATA_DIR"
+        ) from error
     finally:
         engine.dispose()
 

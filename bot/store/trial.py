@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
-from bot.store.database import BUSY_TIMEOUT_MS, DatabaseUnusable, database_file
+from bot.store.database import BUSY_TIMEOUT_MS, DatabaseDamaged, DatabaseUnusable, database_file, told_by
 
 TRIAL_BYTES = 256 * 1024
 """What is written for a trial; a disk that has no room for it has none for a day of talk."""
@@ -39,8 +39,26 @@ def try_writing(url: str) -> str:
         if database.exists():
             _begin_change(database)
     except sqlite3.Error as error:
-        raise DatabaseUnusable(f"{database.absolute()} {_what_to_do(error)}") from error
+        raise told_by(error, database) or _unwritable(database, error) from error
     return mode
+
+
+def demand_whole(url: str) -> None:
+    """Read a database from end to end: some seconds for each GB.
+
+    Raises:
+        DatabaseDamaged: what is in it does not fit together.
+    """
+    database = database_file(make_url(url))
+    if database is None or not database.exists():
+        return
+    try:
+        with closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            (told,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    except sqlite3.Error as error:
+        raise told_by(error, database) or DatabaseUnusable(f"{database.absolute()} cannot be read: {error}") from error
+    if told != "ok":
+        raise DatabaseDamaged(database, str(told).splitlines()[-1])
 
 
 def free_bytes(url: str) -> int | None:
@@ -76,11 +94,11 @@ def _begin_change(database: Path) -> None:
             real.execute("ROLLBACK")
 
 
-def _what_to_do(error: sqlite3.Error) -> str:
-    if error.sqlite_errorcode in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return f"is damaged: {_told(error)}. Restore a backup, or move it away to begin anew"
+def _unwritable(database: Path, error: sqlite3.Error) -> DatabaseUnusable:
     also = "also those of the files beside it that begin with its name"
-    return f"cannot be written to: {_told(error)}. Check its owner and mode (chmod u+w), {also}"
+    return DatabaseUnusable(
+        f"{database.absolute()} cannot be written to: {_told(error)}. Check its owner and mode (chmod u+w), {also}"
+    )
 
 
 def _told(error: Exception) -> str:

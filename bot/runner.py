@@ -235,10 +235,11 @@ class TurnRunner:
 
     async def _finish(self, progress: Progress, stream: ReplyStream, prompt: Prompt) -> None:
         learn_from_answer(self.tokens, progress)
-        if not progress.answer.text.strip():
-            await self._fail(progress, stream, _EMPTY.get(progress.answer.finish, "empty"))
+        finish = progress.answer.finish
+        if finish is Finish.FILTERED or not progress.answer.text.strip():
+            await self._fail(progress, stream, _EMPTY.get(finish, "empty"))
             return
-        is_cut = progress.answer.finish in (Finish.LENGTH, Finish.INCOMPLETE)
+        is_cut = finish in (Finish.LENGTH, Finish.INCOMPLETE)
         parts = await stream.finish(Outbound(text=self._unfinished(progress) if is_cut else progress.answer.text))
         await self._settle(progress, parts, cut=is_cut)
         if not progress.was_folded:  # one compaction for each turn, whatever came of it (M03)

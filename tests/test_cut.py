@@ -29,7 +29,7 @@ async def test_L22_an_answer_that_broke_off_says_so_and_can_be_gone_on_from(
     assert [row.cut for row in rows] == [True, False]
 
 
-async def test_L12_an_answer_that_the_provider_broke_off_is_told_as_declined_and_marked_as_cut(make_app: MakeApp) -> None:
+async def test_L12_an_answer_that_the_provider_broke_off_is_told_as_declined_and_cut(make_app: MakeApp) -> None:
     model = ScriptedModel([Reply(text="once upon ", finish=Finish.FILTERED)])
     chat = await open_chat(make_app, model=model, persona="none")
     assert await chat.say("a story") == [chat.app.core.catalogue.text("model-filtered", "en")]

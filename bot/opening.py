@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 from bot.dispatch import TurnRequest
 from bot.faces import Faces
-from bot.llm.catalogue import Catalogue as ModelCatalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.directory import ModelDirectory
 from bot.lore import LoreReader
 from bot.memory.due import due_items

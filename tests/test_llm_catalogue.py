@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.llm.catalogue import Catalogue, LimitsOverride, ModelLimits, family_limits, token_factor, was_prompt_cut
+from bot.llm.catalogue import LimitsOverride, ModelCatalogue, ModelLimits, family_limits, token_factor, was_prompt_cut
 
 
 @pytest.mark.parametrize(
@@ -54,24 +54,24 @@ from bot.llm.catalogue import Catalogue, LimitsOverride, ModelLimits, family_lim
     ],
 )
 def test_families_are_known_by_name_whatever_is_around_it(model: str, window: int) -> None:
-    limits = Catalogue().limits(model)
+    limits = ModelCatalogue().limits(model)
     assert (limits.context_window, limits.source) == (window, "catalogue")
 
 
 @pytest.mark.parametrize("model", ["x/alias-fast", "", "/", "model", "x/foo-o3x", "a/b/c/d"])
 def test_M14_an_unknown_model_gets_cautious_limits(model: str) -> None:
-    assert Catalogue().limits(model) == ModelLimits(context_window=8_192)
+    assert ModelCatalogue().limits(model) == ModelLimits(context_window=8_192)
 
 
 def test_L20_ollama_runs_with_4096_tokens_unless_told_otherwise() -> None:
-    assert Catalogue().limits("ollama/llama3.1:8b").context_window == 4_096
-    assert Catalogue().limits("ollama/whatever").context_window == 4_096
-    told = Catalogue({"ollama": LimitsOverride(context_window=32_768)}).limits("ollama/llama3.1:8b")
+    assert ModelCatalogue().limits("ollama/llama3.1:8b").context_window == 4_096
+    assert ModelCatalogue().limits("ollama/whatever").context_window == 4_096
+    told = ModelCatalogue({"ollama": LimitsOverride(context_window=32_768)}).limits("ollama/llama3.1:8b")
     assert (told.context_window, told.source, told.tools) == (32_768, "configured", True)
 
 
 def test_the_operators_word_about_a_model_beats_that_about_its_server_and_the_table() -> None:
-    catalogue = Catalogue(
+    catalogue = ModelCatalogue(
         {
             "home": LimitsOverride(context_window=10_000, vision=True, max_output_tokens=500),
             "home/gpt-4o": LimitsOverride(context_window=20_000, tools=False, thinking=True),

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.llm.catalogue import Catalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.endpoints import Provider
 from bot.llm.model import (
@@ -94,7 +94,7 @@ async def test_times_are_measured_with_the_clock_that_was_given() -> None:
     ticks = iter((10.0, 10.25, 11.5))
     async with OpenAIEmulator() as openai:
         provider = Provider(name="test", base_url=openai.base_url)
-        model = OpenAIModel({"test": provider}, Quirks(), Catalogue(), clock=lambda: next(ticks))
+        model = OpenAIModel({"test": provider}, Quirks(), ModelCatalogue(), clock=lambda: next(ticks))
         *_, completion = [event async for event in model.stream(asks())]
         await model.close()
     assert isinstance(completion, Completion)
@@ -219,7 +219,7 @@ async def test_a_server_that_is_not_there_is_unreachable() -> None:
     async with bench() as it:
         gone = it.openai.base_url
     model = OpenAIModel(
-        {"test": Provider(name="test", base_url=gone)}, Quirks(), Catalogue(), sleep=lambda _: asyncio.sleep(0)
+        {"test": Provider(name="test", base_url=gone)}, Quirks(), ModelCatalogue(), sleep=lambda _: asyncio.sleep(0)
     )
     with pytest.raises(ModelUnreachable, match="no connection to http://127"):
         [event async for event in model.stream(asks())]
@@ -234,7 +234,7 @@ async def test_something_else_than_a_web_server_is_a_model_error() -> None:
     async with await asyncio.start_server(gibber, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         provider = Provider(name="test", base_url=f"http://127.0.0.1:{port}/v1")
-        model = OpenAIModel({"test": provider}, Quirks(), Catalogue(), sleep=lambda _: asyncio.sleep(0))
+        model = OpenAIModel({"test": provider}, Quirks(), ModelCatalogue(), sleep=lambda _: asyncio.sleep(0))
         with pytest.raises(ModelError):
             [event async for event in model.stream(asks())]
         await model.close()

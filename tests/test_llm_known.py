@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import pytest
 
-from bot.llm.catalogue import Catalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import configured_providers
 from bot.llm.lessons import quirk_for
@@ -148,7 +148,7 @@ async def azure(script: Script = HELLO) -> AsyncIterator[tuple[OpenAIModel, Open
     async with OpenAIEmulator(script) as server:
         given = {"base_url": server.base_url.removesuffix("/v1"), "api_key": SECRET, "api_version": "2024-10-21"}
         settings = Settings(providers={"test": given})
-        model = OpenAIModel(configured_providers(settings, None), Quirks(), Catalogue())
+        model = OpenAIModel(configured_providers(settings, None), Quirks(), ModelCatalogue())
         yield model, server
         await model.close()
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.llm.catalogue import Catalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import configured_providers
 from bot.llm.endpoints import Provider
@@ -24,7 +24,7 @@ async def test_a_server_is_tried_less_often_where_another_one_can_stand_in() -> 
     async with AsyncExitStack() as stack:
         one, two = [await stack.enter_async_context(OpenAIEmulator(Refuse(status=503))) for _ in range(2)]
         providers = {name: Provider(name=name, base_url=it.base_url) for name, it in (("one", one), ("two", two))}
-        router = Router(OpenAIModel(providers, Quirks(), Catalogue(), sleep=no_wait), Catalogue().limits)
+        router = Router(OpenAIModel(providers, Quirks(), ModelCatalogue(), sleep=no_wait), ModelCatalogue().limits)
         stack.push_async_callback(router.close)
         with pytest.raises(ModelUnreachable):
             [event async for event in router.stream(asks(model=ONE, fallbacks=(TWO,)))]
@@ -39,7 +39,7 @@ async def test_nobody_waits_for_a_server_that_asks_for_it_where_another_one_answ
         one, two = [await stack.enter_async_context(OpenAIEmulator(Say(text="Here."))) for _ in range(2)]
         one.queue(errors.rate_limited(5))
         providers = {name: Provider(name=name, base_url=it.base_url) for name, it in (("one", one), ("two", two))}
-        router = Router(OpenAIModel(providers, Quirks(), Catalogue(), sleep=no_wait), Catalogue().limits)
+        router = Router(OpenAIModel(providers, Quirks(), ModelCatalogue(), sleep=no_wait), ModelCatalogue().limits)
         stack.push_async_callback(router.close)
         *_, last = [event async for event in router.stream(asks(model=ONE, fallbacks=fallbacks))]
         assert isinstance(last, Completion)
@@ -66,7 +66,7 @@ CLOUD, HOME = "https://models.example/v1", "http://192.168.0.9:11434/v1"
 def test_silence_is_borne_for_less_time_where_another_model_can_answer(
     given: dict[str, Any], model: str, more: dict[str, Any], seconds: float
 ) -> None:
-    client = OpenAIModel(configured_providers(Settings(providers={"one": given}), None), Quirks(), Catalogue())
+    client = OpenAIModel(configured_providers(Settings(providers={"one": given}), None), Quirks(), ModelCatalogue())
     assert client.time_to_begin(asks(model=f"one/{model}", **more)) == seconds
 
 
@@ -80,7 +80,7 @@ async def test_a_silent_server_hands_over_soon_and_is_asked_last_until_it_is_tri
             for name, it in (("one", one), ("two", two))
         }
         quirks = Quirks()
-        router = Router(OpenAIModel(providers, quirks, Catalogue()), Catalogue().limits, clock=clock)
+        router = Router(OpenAIModel(providers, quirks, ModelCatalogue()), ModelCatalogue().limits, clock=clock)
         stack.push_async_callback(router.close)
 
         async def ask() -> list[ModelEvent]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.llm.catalogue import Catalogue, LimitsOverride
+from bot.llm.catalogue import LimitsOverride, ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.endpoints import Provider
 from bot.llm.model import (
@@ -61,7 +61,7 @@ class Stage:
 
     def __post_init__(self) -> None:
         self.model = ScriptedModel(self.answer)
-        self.router = Router(self.model, Catalogue(self.limits).limits, clock=self.clock)
+        self.router = Router(self.model, ModelCatalogue(self.limits).limits, clock=self.clock)
 
     def answer(self, request: ModelRequest) -> Reply:
         fault, holds = self.faults.get(request.model), self.holds if request.model == ONE else None
@@ -262,8 +262,8 @@ async def test_the_faults_of_real_servers_are_told_apart(reply: WireReply, is_of
             name: Provider(name=name, base_url=it.base_url, api_key=SecretStr(""), first_token_timeout=0.2)
             for name, it in (("one", one), ("two", two))
         }
-        client = OpenAIModel(providers, Quirks(), Catalogue(), sleep=no_wait)
-        router = Router(client, Catalogue().limits)
+        client = OpenAIModel(providers, Quirks(), ModelCatalogue(), sleep=no_wait)
+        router = Router(client, ModelCatalogue().limits)
         stack.push_async_callback(router.close)
         events = [event async for event in router.stream(asks(model=ONE, fallbacks=(TWO,)))]
         assert isinstance(events[-1], Completion)

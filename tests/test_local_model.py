@@ -17,7 +17,7 @@ import aiohttp
 import pytest
 from pydantic import SecretStr
 
-from bot.llm.catalogue import Catalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.endpoints import Provider
 from bot.llm.install import cache_directory, is_installed, path_of
@@ -70,7 +70,7 @@ def server(small_model: Path) -> Iterator[LocalServer]:
 def client_for(server: LocalServer, api_key: str | None = None) -> OpenAIModel:
     key = SecretStr(api_key or server.api_key)
     provider = Provider(name="local", base_url=server.base_url, api_key=key, headers=REQUEST_HEADERS)
-    return OpenAIModel({"local": provider}, Quirks(), Catalogue(), sleep=no_second_attempt)
+    return OpenAIModel({"local": provider}, Quirks(), ModelCatalogue(), sleep=no_second_attempt)
 
 
 async def no_second_attempt(_seconds: float) -> None:
@@ -318,6 +318,6 @@ def test_free_memory_is_what_system_and_container_leave(
 
 async def test_a_model_that_cannot_be_warmed_is_no_fault_yet() -> None:
     nobody = Provider(name="local", base_url="http://127.0.0.1:9/v1", total_timeout=5)
-    model = OpenAIModel({"local": nobody}, Quirks(), Catalogue(), sleep=lambda _: asyncio.sleep(0))
+    model = OpenAIModel({"local": nobody}, Quirks(), ModelCatalogue(), sleep=lambda _: asyncio.sleep(0))
     await warm(model, request("Hi!"))
     await model.close()

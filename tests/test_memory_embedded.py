@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from bot.llm.catalogue import Catalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.endpoints import Provider
 from bot.llm.install import cache_directory, is_installed, path_of
@@ -73,7 +73,7 @@ async def model(server: LocalServer) -> AsyncIterator[Listening]:
         name: Provider(name=name, **shared, headers=REQUEST_HEADERS, parameters={**REQUEST_PARAMETERS, "seed": 7})
         for name in ("test", "local")
     }
-    real = OpenAIModel(providers, Quirks(), Catalogue())
+    real = OpenAIModel(providers, Quirks(), ModelCatalogue())
     yield Listening(real)
     await real.close()
 

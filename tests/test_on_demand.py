@@ -12,7 +12,7 @@ import pytest
 
 from bot.app.embedded import standing_by
 from bot.cli.embedded import local_model_for
-from bot.llm.catalogue import Catalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import LocalModel, configured_providers
 from bot.llm.local import LocalModelError
@@ -38,8 +38,8 @@ async def routed(load: Callable[[LocalModel], LocalModel]) -> AsyncIterator[tupl
             name="small", base_url="http://127.0.0.1/v1", api_key="", context_window=4_096, parameters={}, headers={}
         )
         local = replace(there, start=lambda: load(replace(there, base_url=inside.base_url)))
-        client = OpenAIModel(configured_providers(settings_with(lab.base_url), local), Quirks(), Catalogue())
-        router = Router(standing_by(client, local), Catalogue().limits)
+        client = OpenAIModel(configured_providers(settings_with(lab.base_url), local), Quirks(), ModelCatalogue())
+        router = Router(standing_by(client, local), ModelCatalogue().limits)
         yield router, lab
         await router.close()
 
@@ -82,8 +82,8 @@ def test_beside_a_model_server_it_answers_for_real(capsys: pytest.CaptureFixture
     settings = settings_with("http://127.0.0.1:9/v1", SMALL)
 
     async def ask(local: LocalModel) -> str:
-        client = OpenAIModel(configured_providers(settings, local), Quirks(), Catalogue())
-        router = Router(standing_by(client, local), Catalogue().limits)
+        client = OpenAIModel(configured_providers(settings, local), Quirks(), ModelCatalogue())
+        router = Router(standing_by(client, local), ModelCatalogue().limits)
         try:
             return await answer(router)
         finally:

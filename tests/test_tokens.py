@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tiktoken_ext import openai_public
 
-from bot.llm.catalogue import Catalogue, token_factor
+from bot.llm.catalogue import ModelCatalogue, token_factor
 from bot.prompt.o200k import FOLDER, RANKS_FILE, RANKS_SHA256, Vocabulary
 from bot.prompt.tokens import BULK_CHARS, SMALLEST_LESSON, ModelTokens, TokenCounter, rough_count
 
@@ -123,7 +123,7 @@ def test_M13_lone_surrogates_count_as_what_the_wire_would_carry(
 def test_M14_a_model_with_an_unknown_name_is_counted_by_a_default_with_one_line_in_the_log(
     model: str, factor: float, lines: int
 ) -> None:
-    catalogue = Catalogue()
+    catalogue = ModelCatalogue()
     with structlog.testing.capture_logs() as logs:
         for _ in range(3):
             catalogue.limits(model)

@@ -16,7 +16,7 @@ from sqlalchemy import select
 from bot.chat import Attachment, AttachmentKind, ChannelRef, InboundKind, Outbound, Severity
 from bot.cli.servers import voice_finding
 from bot.hooks import DROP, Drop, Hooks
-from bot.llm.catalogue import Catalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import configured_providers
 from bot.llm.quirks import Quirks
@@ -278,7 +278,7 @@ def test_of_a_long_answer_whole_sentences_are_spoken() -> None:
 async def test_the_doctor_tells_whether_a_voice_is_offered_where_the_server_says_so() -> None:
     async with OpenAIEmulator(models=("ears",)) as server:
         providers = {"lab": {"base_url": server.base_url}, "gone": {"base_url": "http://127.0.0.1:9/v1"}}
-        client = OpenAIModel(configured_providers(Settings(providers=providers), None), Quirks(), Catalogue())
+        client = OpenAIModel(configured_providers(Settings(providers=providers), None), Quirks(), ModelCatalogue())
         found = [await voice_finding(client, name) for name in ("lab/ears", "lab/tongue", "gone/ears")]
         server.models = []
         found.append(await voice_finding(client, "lab/ears"))

@@ -19,7 +19,7 @@ from bot.dispatch import Dispatcher, TurnRequest
 from bot.errors import AdapterError
 from bot.extensions import Added
 from bot.hook_calls import HookCalls
-from bot.llm.catalogue import Catalogue as ModelCatalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.directory import ModelDirectory
 from bot.llm.prices import Prices

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 
 from bot.chat import Finding, Severity
-from bot.llm.catalogue import SMALL_BY_DEFAULT, Catalogue
+from bot.llm.catalogue import SMALL_BY_DEFAULT, ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.configured import LocalModel, configured_providers, default_model, model_catalogue, named_fallbacks
 from bot.llm.directory import ModelDirectory
@@ -91,7 +91,7 @@ async def voice_finding(client: OpenAIModel, name: str) -> Finding | None:
     return _ok(f"model {name}", "is offered" if models else "cannot be looked up; its server lists none")
 
 
-def limit_findings(catalogue: Catalogue, name: str) -> Iterator[Finding]:
+def limit_findings(catalogue: ModelCatalogue, name: str) -> Iterator[Finding]:
     """What is assumed about the default model, and how to say better."""
     subject, provider, limits = f"model {name}", name.partition("/")[0], catalogue.limits(name)
     setting = f"PROVIDERS__{provider.upper()}"

@@ -46,7 +46,7 @@ class LimitsOverride:
     tools: bool | None = None
 
 
-class Catalogue:
+class ModelCatalogue:
     """Limits of every model. `overrides` has keys `provider` and `provider/model`; the longer one wins."""
 
     def __init__(self, overrides: Mapping[str, LimitsOverride] | None = None) -> None:

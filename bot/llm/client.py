@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from bot.llm.answer import Answer, BrokenAnswer
-from bot.llm.catalogue import Catalogue
+from bot.llm.catalogue import ModelCatalogue
 from bot.llm.connection import FAULTS
 from bot.llm.endpoints import Endpoints, Provider
 from bot.llm.lessons import guess_for, quirk_for
@@ -82,7 +82,7 @@ class OpenAIModel(Endpoints):
         self,
         providers: Mapping[str, Provider],
         quirks: Quirks,
-        catalogue: Catalogue,
+        catalogue: ModelCatalogue,
         *,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,

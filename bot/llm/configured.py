@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from pydantic import SecretStr
 
-from bot.llm.catalogue import Catalogue, LimitsOverride
+from bot.llm.catalogue import LimitsOverride, ModelCatalogue
 from bot.llm.endpoints import Provider
 from bot.llm.model_files import MODEL_FILES
 from bot.llm.prices import Prices
@@ -94,7 +94,7 @@ def _address(given: ProviderSettings, name: str) -> str:
     return address
 
 
-def model_catalogue(settings: Settings, local: LocalModel | None) -> Catalogue:
+def model_catalogue(settings: Settings, local: LocalModel | None) -> ModelCatalogue:
     """What models can do: the families' table under what the operator states for a server, then for a model."""
     stated = {
         name: LimitsOverride(
@@ -109,7 +109,7 @@ def model_catalogue(settings: Settings, local: LocalModel | None) -> Catalogue:
         # The small models write calls that no parser recognises: offering tools only confuses them.
         stated[LOCAL] = LimitsOverride(context_window=local.context_window, tools=False, vision=False)
     stated |= {name: LimitsOverride(**given.model_dump(exclude=PRICES)) for name, given in settings.models.items()}
-    return Catalogue(stated)
+    return ModelCatalogue(stated)
 
 
 def model_prices(settings: Settings, providers: Mapping[str, Provider]) -> Prices:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot.llm.catalogue import Catalogue, LimitsOverride
+from bot.llm.catalogue import LimitsOverride, ModelCatalogue
 from bot.llm.client import OpenAIModel
 from bot.llm.endpoints import Provider
 from bot.llm.model import Completion, Image, ModelMessage, ModelRequest, Role, TextDelta, ToolCall, ToolSpec
@@ -67,7 +67,7 @@ async def bench(
     async with OpenAIEmulator(script, api_key=api_key, write_bytes=write_bytes) as openai:
         quirks = Quirks(lambda: known, save, *([drop] if drop else []))
         server = Provider(name="test", base_url=openai.base_url, api_key=SecretStr(SECRET), **provider)
-        catalogue = Catalogue({"test": limits} if limits else {})
+        catalogue = ModelCatalogue({"test": limits} if limits else {})
         model = OpenAIModel({"test": server}, quirks, catalogue, sleep=sleep, jitter=lambda: 0.5)
         try:
             yield Bench(openai=openai, model=model, quirks=quirks, saved=saved, waits=waits)

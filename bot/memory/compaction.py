@@ -41,7 +41,7 @@ from bot.memory.terms import Terms
 from bot.memory.triggers import LEAST_GAIN_TOKENS
 from bot.settings import Settings
 from bot.store import compactions
-from bot.store.compactions import Attempt, Outcome, Reading, Reason
+from bot.store.compactions import NewCompaction, Outcome, Reading, Reason
 from bot.store.database import Database, Tx
 
 log = structlog.get_logger(__name__)
@@ -174,7 +174,7 @@ class Compactor:
         """One call (two when its reply was bad), one commit."""
         if material.is_silent and not _is_withheld(material, snapshot):
             return NOTHING
-        attempt = Attempt(
+        attempt = NewCompaction(
             ground=snapshot.ground,
             reason=reason,
             focus=material.focus,
@@ -189,7 +189,9 @@ class Compactor:
             return await self._commit(subject, attempt, reading, Delta())
         return await self._carry_out(subject, attempt, snapshot, material)
 
-    async def _carry_out(self, subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material) -> Result:
+    async def _carry_out(
+        self, subject: Subject, attempt: NewCompaction, snapshot: Snapshot, material: Material
+    ) -> Result:
         reading = _reading(subject, attempt, snapshot, material)
         is_still_so = partial(self.db.read, compactions.is_still_so, attempt, reading)
         try:
@@ -208,7 +210,7 @@ class Compactor:
             log.error("memory.broken", session=subject.session.channel.session_key, exc_info=error)
             return await self._fail(attempt, f"model-{ModelError.kind}")
 
-    async def _fail(self, attempt: Attempt, problem: str) -> Result:
+    async def _fail(self, attempt: NewCompaction, problem: str) -> Result:
         await self.db.run(compactions.record_attempt, attempt, Outcome.FAILED, self.now(), problem=problem)
         return Result(outcome=Outcome.FAILED, problem=problem)
 
@@ -235,7 +237,7 @@ class Compactor:
                 return told
         return await ask(partial(self._request, material), read)
 
-    async def _commit(self, subject: Subject, attempt: Attempt, reading: Reading, delta: Delta) -> Result:
+    async def _commit(self, subject: Subject, attempt: NewCompaction, reading: Reading, delta: Delta) -> Result:
         outcome = await self.db.run(compactions.commit, attempt, reading, delta, self._count, self.now())
         log.info(
             "memory.compacted" if outcome is Outcome.DONE else "memory.compaction_stale",
@@ -304,7 +306,7 @@ def _keeping_least(subject: Subject) -> Subject:
     return replace(subject, settings=subject.settings.model_copy(update={"summary": summary}))
 
 
-def _reading(subject: Subject, attempt: Attempt, snapshot: Snapshot, material: Material) -> Reading:
+def _reading(subject: Subject, attempt: NewCompaction, snapshot: Snapshot, material: Material) -> Reading:
     read_again = {row.id for row in material.again}
     return Reading(
         session_id=subject.session.id,

@@ -26,7 +26,7 @@ from bot.memory.terms import Terms
 from bot.prompt.memory import write_memory
 from bot.settings import Settings
 from bot.store import compactions
-from bot.store.compactions import Attempt, Outcome, Reading, Reason
+from bot.store.compactions import NewCompaction, Outcome, Reading, Reason
 from bot.store.database import Database, Tx
 from bot.store.memories import Ground, read_ground, read_memory
 
@@ -108,7 +108,7 @@ class Consolidator:
         """The tokens that are left where another call may take more; 0 where none can."""
         closed = Delta(retires=tuple(Retire(item=item.id) for item in memory.items if _is_closed(item)))
         old = candidates(memory, tokens - int(cap * FILLED_AGAIN), self.summariser.room(subject))
-        attempt = Attempt(
+        attempt = NewCompaction(
             ground=ground,
             reason=reason,
             to_position=ground.watermark,
@@ -135,7 +135,7 @@ class Consolidator:
             return 0
         return await self._commit(subject, attempt, reading, delta)
 
-    async def _commit(self, subject: Subject, attempt: Attempt, reading: Reading, delta: Delta) -> int:
+    async def _commit(self, subject: Subject, attempt: NewCompaction, reading: Reading, delta: Delta) -> int:
         after = tokens_of(_changed(reading.memory, delta), self._count)
         attempt = replace(attempt, tokens_after=after)
         outcome = await self.db.run(compactions.commit, attempt, reading, delta, self._count, self.now())

@@ -23,7 +23,7 @@ from bot.memory.summariser import Outdated, Subject, Summariser, problem_of
 from bot.memory.terms import Terms
 from bot.settings import Settings
 from bot.store import compactions
-from bot.store.compactions import Attempt, CompactionRow, Outcome, Reading, Reason
+from bot.store.compactions import CompactionRow, NewCompaction, Outcome, Reading, Reason
 from bot.store.database import Database
 from bot.store.gists import LostGist, read_lost_gist
 
@@ -61,7 +61,7 @@ class GistWriter:
         if lost is None or self.now() < (next_rewrite(lost.attempts) or self.now()):
             return
         material = self._material(subject, lost)
-        attempt = Attempt(
+        attempt = NewCompaction(
             ground=lost.ground,
             reason=reason,
             to_position=lost.ground.watermark,

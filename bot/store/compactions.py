@@ -64,7 +64,7 @@ class Reading:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Attempt:
+class NewCompaction:
     """One compaction for the record; one that folds no `messages` changes the memory alone, and leaves the watermark
     where it is. Tokens are those of the next prompt, before and after.
     """
@@ -116,7 +116,7 @@ _RAISE = (
 )
 
 
-def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Count, now: datetime) -> Outcome:
+def commit(tx: Tx, attempt: NewCompaction, reading: Reading, delta: Delta, count: Count, now: datetime) -> Outcome:
     """Make a delta part of the memory and raise the watermark, unless what it stood on has changed since (R4)."""
     ground = read_ground(tx, attempt.ground.conversation_id)
     if ground is None or not _is_read_so(tx, attempt, reading, ground):
@@ -129,13 +129,13 @@ def commit(tx: Tx, attempt: Attempt, reading: Reading, delta: Delta, count: Coun
     return Outcome.DONE
 
 
-def is_still_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
+def is_still_so(tx: Tx, attempt: NewCompaction, reading: Reading) -> bool:
     """Whether a delta could be committed now."""
     ground = read_ground(tx, attempt.ground.conversation_id)
     return ground is not None and _is_read_so(tx, attempt, reading, ground)
 
 
-def _is_read_so(tx: Tx, attempt: Attempt, reading: Reading, now: Ground) -> bool:
+def _is_read_so(tx: Tx, attempt: NewCompaction, reading: Reading, now: Ground) -> bool:
     """Whether everything would be read the same now. That is simpler than to know who may change what, and misses
     nothing: edits, deletes, answers taken back or come late, corrections of the memory, undone compactions. What is
     said behind the cut is not read, and changes nothing (M04).
@@ -148,7 +148,7 @@ def _is_read_so(tx: Tx, attempt: Attempt, reading: Reading, now: Ground) -> bool
     )
 
 
-def _are_rows_so(tx: Tx, attempt: Attempt, reading: Reading) -> bool:
+def _are_rows_so(tx: Tx, attempt: NewCompaction, reading: Reading) -> bool:
     ground, up_to = attempt.ground, attempt.to_position
     if up_to <= ground.watermark:  # no message is folded, so none was read
         return not reading.rows
@@ -163,7 +163,7 @@ def _apply(tx: Tx, ground: Ground, reading: Reading, delta: Delta, made_by: str,
 
 
 def record_attempt(
-    tx: Tx, attempt: Attempt, outcome: Outcome, now: datetime, *, problem: str = "", delta: Delta | None = None
+    tx: Tx, attempt: NewCompaction, outcome: Outcome, now: datetime, *, problem: str = "", delta: Delta | None = None
 ) -> int:
     """Keep how a compaction went; returns the row's id."""
     values = {

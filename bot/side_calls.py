@@ -6,7 +6,7 @@ Knows neither what they are for nor how they are made.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -40,19 +40,26 @@ class SideCalls:
     now: Callable[[], datetime]
 
     def of_turn(
-        self, turn: Turn, purpose: Purpose, model: str, expected: Usage
+        self, turn: Turn, purpose: Purpose, model: str, expected: Usage, fallbacks: Sequence[str] = ()
     ) -> AbstractAsyncContextManager[SideCall]:
-        """What a call runs in that a turn makes. No limit is told of here: it binds the answer as well, which tells of
-        it.
+        """What a call runs in that a turn makes of a model, which `fallbacks` can stand in for. No limit is told of
+        here: it binds the answer as well, which tells of it.
 
         Raises:
             OverBudget: a limit has no room for it.
         """
-        return self.counted(replace(turn.bill, purpose=purpose), turn_record(turn, purpose, model), expected)
+        bill, blank = replace(turn.bill, purpose=purpose), turn_record(turn, purpose, model)
+        return self.counted(bill, blank, expected, fallbacks=fallbacks)
 
     @asynccontextmanager
     async def counted(
-        self, bill: Bill, blank: CallRecord, expected: Usage, *, is_counted: bool = True
+        self,
+        bill: Bill,
+        blank: CallRecord,
+        expected: Usage,
+        *,
+        fallbacks: Sequence[str] = (),
+        is_counted: bool = True,
     ) -> AsyncGenerator[SideCall, None]:
         """What a call runs in: whom it counts against, and how the ledger has it as long as nothing came of it. One
         that was broken off counts by what was expected, and so does any whose server never counts.
@@ -64,7 +71,9 @@ class SideCalls:
         try:
             async with AsyncExitStack() as stack:
                 billed = replace(bill, input_tokens=expected.input_tokens, is_awaited=False)
-                request = ModelRequest(model=blank.model, messages=(), max_output_tokens=0, bill=billed)
+                request = ModelRequest(
+                    model=blank.model, messages=(), max_output_tokens=0, bill=billed, fallbacks=tuple(fallbacks)
+                )
                 spending = await stack.enter_async_context(self.purse.spend(request)) if self.purse else None
                 usage = self.estimate.price(blank.model, expected)
                 yield call

@@ -39,6 +39,19 @@ async def test_X10_voice_messages_beyond_a_limit_in_money_are_not_written_down(m
         assert "[voice message, 11 s]" in chat.last_prompt[-1][1], "the model at home answers, which costs nothing"
 
 
+async def test_X10_beyond_a_limit_in_money_a_model_that_costs_nothing_hears_and_speaks(make_app: MakeApp) -> None:
+    voice = {"transcription_model": "lab/ears, lab/free-ears", "speech_model": "lab/tongue, lab/free-tongue"}
+    limits = quota(person={"money_per_day": 0.02})
+    given = {"voice": voice, "spoken_answers": True, "quota": limits, "models": EARS}
+    async with speaking(make_app, "It is a rather long answer.", **given) as (chat, server):
+        await send(chat, 1)
+        await chat.adapter.wait_for(2)
+        assert [heard.fields["model"] for heard in server.audio.heard] == ["free-ears"]
+        assert [spoken["model"] for spoken in server.audio.spoken] == ["free-tongue"]
+        assert await reserved(chat) == 0
+        assert not any(whose == "person" and unit == "USD" for whose, _, unit in await spent(chat))
+
+
 async def test_X10_voice_messages_count_against_limits_in_tokens(make_app: MakeApp) -> None:
     async with speaking(make_app, quota=quota(person={"tokens_per_day": 3_000})) as (chat, server):
         await send(chat, 8, note="voice message, 99 s")

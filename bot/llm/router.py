@@ -101,9 +101,9 @@ class Router:
                 total_ms = round((self._clock() - started) * 1000)
                 yield Attempt(model=name, outcome=error.kind, total_ms=total_ms, fault=error)
 
-    async def first_of(self, models: Sequence[str], ask: Callable[[str, bool], Awaitable[R]]) -> R:
-        """What the first of some models gives that can be asked, by the same rule as for answers. `ask(model, is_last)`
-        asks one of them.
+    async def first_of(self, models: Sequence[str], ask: Callable[[str, tuple[str, ...]], Awaitable[R]]) -> R:
+        """What the first of some models gives that can be asked, by the same rule as for answers.
+        `ask(model, fallbacks)` asks one of them; the others can still be asked instead.
 
         Raises:
             ModelError: nobody gives it.
@@ -112,7 +112,7 @@ class Router:
         for place, name in enumerate(order, start=1):
             begun = self._clock()
             try:
-                given = await ask(name, place >= fresh)
+                given = await ask(name, order[place:fresh])
             except ModelError as error:
                 self._note_fault(name, error, since=begun)
                 if name == order[-1] or not _may_go_on(error, is_fallback=name != models[0]):

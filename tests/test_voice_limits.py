@@ -49,7 +49,7 @@ async def test_X10_beyond_a_limit_in_money_a_model_that_costs_nothing_hears_and_
         assert [heard.fields["model"] for heard in server.audio.heard] == ["free-ears"]
         assert [spoken["model"] for spoken in server.audio.spoken] == ["free-tongue"]
         assert await reserved(chat) == 0
-        assert not any(whose == "person" and unit == "USD" for whose, _, unit in await spent(chat))
+        assert (await spent(chat))["person", DAY, "USD"] == 0
 
 
 async def test_X10_voice_messages_count_against_limits_in_tokens(make_app: MakeApp) -> None:

@@ -23,7 +23,8 @@ EVERYTHING = (*PRODUCT, "tests", "bench")
 AT_HOME_EVERYWHERE = {"pydantic", "pydantic_core", "structlog"}
 
 _BORDER = ("bot.chat", "bot.errors", "bot.sparing")
-ADAPTERS_MAY_IMPORT = (*_BORDER, "adapters.incoming", "adapters.markup", "adapters.split", "adapters.pacing")
+_SHARED = ("adapters.incoming", "adapters.markup", "adapters.split", "adapters.pacing", "adapters.proxies")
+ADAPTERS_MAY_IMPORT = (*_BORDER, *_SHARED)
 """Besides their own package, their SDK and the standard library."""
 MAY_IMPORT_ADAPTERS = ("bot.app", "bot.testing", "adapters")
 

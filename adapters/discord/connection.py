@@ -22,6 +22,7 @@ from adapters.discord.lanes import Spawn
 from adapters.discord.limits import limits_told
 from adapters.discord.options import DiscordOptions
 from adapters.pacing import Refused, Unreachable
+from adapters.proxies import proxy_for
 from bot.errors import AdapterError
 
 log = structlog.get_logger(__name__)
@@ -95,6 +96,7 @@ class _Client(discord.Client):
             chunk_guilds_at_startup=False,
             allowed_mentions=NO_PINGS,
             max_ratelimit_timeout=RATE_LIMIT_SECONDS,
+            proxy=proxy_for(discord.http.Route.BASE),
             http_trace=limits_told(),
         )
         self._listener = listener

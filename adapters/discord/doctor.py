@@ -10,6 +10,7 @@ import discord.gateway
 import yarl
 
 from adapters.discord.connection import CONTENT_REMEDY, FATAL_CLOSES, NO_CONTENT, PORTAL
+from adapters.proxies import proxy_for
 from bot.chat import Finding, Severity
 
 EXAMINE_SECONDS = 30.0
@@ -27,13 +28,14 @@ NEEDED = discord.Permissions(
     manage_webhooks=True,
 )
 """What the bot needs in a server; the invitation asks for it."""
-CHECK_NETWORK = "Check the network, proxies, and DISCORD__API_BASE if it is set."
+CHECK_NETWORK = "Check the network, a proxy (HTTPS_PROXY), and DISCORD__API_BASE if it is set."
 
 
 async def examine(token: str) -> list[Finding]:
     """One finding per thing looked at; the first fault of login ends it, since the rest needs a login."""
     discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
-    client = discord.Client(intents=discord.Intents(guilds=True))  # without, the library would warn of what we never do
+    # Without guilds, the library would warn of what we never do.
+    client = discord.Client(intents=discord.Intents(guilds=True), proxy=proxy_for(discord.http.Route.BASE))
     try:
         async with asyncio.timeout(EXAMINE_SECONDS):
             await client.login(token)
@@ -107,8 +109,8 @@ async def _gateway(client: discord.Client) -> Finding:
 
 
 async def _greet(url: yarl.URL) -> None:
-    timeout = aiohttp.ClientTimeout(total=GATEWAY_SECONDS)
-    async with aiohttp.ClientSession(timeout=timeout) as session, session.ws_connect(url) as socket:
+    session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=GATEWAY_SECONDS), proxy=proxy_for(str(url)))
+    async with session, session.ws_connect(url) as socket:
         hello = await socket.receive_json(timeout=GATEWAY_SECONDS)
     if hello.get("op") != HELLO:
         raise ValueError("this is not Discord's gateway")

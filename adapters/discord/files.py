@@ -20,6 +20,7 @@ import structlog
 from adapters.discord.inbound import files_of, noted, replied_to
 from adapters.discord.options import DiscordOptions
 from adapters.incoming import decode, image_type, inert, size_in_words
+from adapters.proxies import proxy_for
 from bot.chat import QUOTED, Attachment, AttachmentKind
 from bot.errors import UserError
 
@@ -170,7 +171,8 @@ class Files:
 
     async def _fetch(self, url: str, limit: int) -> bytes:
         """At most `limit` bytes from the start of a file; the address is Discord's, redirects are not followed."""
-        self._session = self._session or aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar())
+        if self._session is None:
+            self._session = aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), proxy=proxy_for(url))
         data = bytearray()
         async with self._session.get(url, allow_redirects=False, raise_for_status=True) as response:
             async for chunk in response.content.iter_chunked(CHUNK_BYTES):

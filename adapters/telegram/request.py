@@ -10,8 +10,6 @@ import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from telegram import Bot
@@ -21,6 +19,7 @@ from telegram.request import BaseRequest, RequestData
 # The library builds its own calls from these; ours for updates needs the answer as plain JSON, which it does not offer.
 from telegram.request._requestparameter import RequestParameter
 
+from adapters.proxies import proxy_for
 from adapters.telegram.options import Timeouts
 
 API_URL = "https://api.telegram.org/bot"
@@ -181,12 +180,3 @@ def _body_of(data: RequestData | None) -> dict[str, Any]:
     for name, (filename, content, media_type) in (data.multipart_data or {}).items():
         form.add_field(name, content, filename=filename, content_type=media_type)
     return {"data": form}
-
-
-def proxy_for(address: str) -> str | None:
-    """The proxy that the environment names for `address`, asked once instead of at every call."""
-    url = urlsplit(address)
-    if proxy_bypass(url.hostname or ""):
-        return None
-    proxies = getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")

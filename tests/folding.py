@@ -26,6 +26,7 @@ from bot.store.database import Database
 from bot.store.memories import insert_item, read_ground, read_memory
 from bot.store.memory_tables import compactions
 from bot.testing import NOW, ScriptedModel
+from tests.prompts import words
 from tests.stories import Story
 from tests.talking import Chat
 
@@ -37,11 +38,6 @@ SMALL: dict[str, Any] = {
     "summary": {"keep_recent": 4, "keep_tokens": 100},
 }
 """Settings with which a conversation is soon to be folded."""
-
-
-def words(text: str) -> int:
-    """Tokens as these tests count them."""
-    return len(text.split())
 
 
 ALICE = "fake:alice"

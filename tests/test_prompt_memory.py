@@ -13,6 +13,7 @@ import pytest
 
 from bot.memory.items import Category, FollowUpState, Item, ItemKind, Memory, NewItem
 from bot.prompt.memory import write_memory
+from tests.prompts import words
 
 GOLDEN = Path(__file__).parent / "golden"
 MUCH = 10_000
@@ -30,10 +31,6 @@ CHINESE = {
     "moved": "小明搬家了", "sold": "阿宝卖了船", "noon": "中午见面", "bring": "每人带一样东西", "tent": "带帐篷",
     "stay": "找住处", "done": "订船票",
 }  # fmt: skip
-
-
-def words(text: str) -> int:
-    return len(text.split())
 
 
 def memory_in(said: dict[str, str]) -> Memory:

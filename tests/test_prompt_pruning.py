@@ -14,22 +14,12 @@ from bot.overrides import SessionSettings
 from bot.prompt.build import NoRoom, Prompt, PromptBuilder
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.pruning import REFILL_RATIO
-from bot.prompt.sections import Section, Slot
+from bot.prompt.sections import Section
 from bot.settings import PlaceSettings
 from bot.store.tables import MessageKind
 from bot.testing import make_row, make_turn
 from bot.turn import Turn
-
-
-def words(text: str) -> int:
-    return len(text.split())
-
-
-def section(text: str) -> Section:
-    async def build(_turn: Turn) -> str | None:
-        return text
-
-    return Section(name="a", slot=Slot.STABLE, build=build)
+from tests.prompts import section, words
 
 
 async def build(
@@ -56,7 +46,7 @@ def last_line(prompt: Prompt) -> str:
 
 async def test_a_message_larger_than_the_room_is_shortened_to_its_beginning_and_its_end_with_a_note() -> None:
     text = f"what is this? {LONG} [end of file]"
-    prompt = await build(make_turn(make_row("old"), make_row(text)), section("who you are"), budget=800)
+    prompt = await build(make_turn(make_row("old"), make_row(text)), section("a", "who you are"), budget=800)
     assert prompt.messages[0].text == "who you are"
     line = last_line(prompt)
     assert line.startswith("what is this? w0 w1 ")
@@ -142,14 +132,14 @@ async def test_the_next_request_shortens_the_same_message_the_same_way() -> None
 async def test_a_persona_that_leaves_no_room_is_an_error_that_shows_the_sum() -> None:
     turn = make_turn(make_row(LONG), persona_name="Mira", window=4096, reserve=512, budget=3072)
     with pytest.raises(NoRoom) as caught:
-        await build(turn, section("card " * 1_500), factor=2)
+        await build(turn, section("a", "card " * 1_500), factor=2)
     for figure in ("'Mira'", "3,012", "3,072", "4,096", "512", "CONTEXT_TOKENS"):
         assert figure in str(caught.value)
-    assert (await build(make_turn(make_row("hi"), budget=20), section("card"))).tokens <= 20
+    assert (await build(make_turn(make_row("hi"), budget=20), section("a", "card"))).tokens <= 20
 
 
 async def test_the_one_retry_is_tried_however_small_the_window_that_the_server_named() -> None:
-    prompt = await build(make_turn(make_row(f"the question {LONG}")), section("card"), retry_budget=-900)
+    prompt = await build(make_turn(make_row(f"the question {LONG}")), section("a", "card"), retry_budget=-900)
     assert last_line(prompt).startswith("the question w0")
 
 
@@ -166,7 +156,7 @@ async def test_a_history_limit_cuts_once_for_several_turns_and_tells_what_it_lef
 async def test_the_log_tells_token_counts_and_what_went_at_debug_level_and_nothing_that_was_said() -> None:
     rows = [make_row(f"secret{number} " + "w1 " * 250) for number in range(12)] + [make_row(f"secret {LONG}")]
     with capture_logs() as logs:
-        prompt = await build(make_turn(*rows), section("secret rules"), budget=2_000)
+        prompt = await build(make_turn(*rows), section("a", "secret rules"), budget=2_000)
         await build(make_turn(make_row("secret")))
     assert [(entry["event"], entry["log_level"]) for entry in logs] == [
         ("prompt.built", "debug"), ("prompt.pruned", "debug"), ("prompt.built", "debug"),

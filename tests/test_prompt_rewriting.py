@@ -13,34 +13,24 @@ from bot.hooks import ModelInput
 from bot.llm.model import ModelMessage, Role, ToolCall, ToolSpec
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.messages import ToolExchange
-from bot.prompt.sections import Hold, Section, Slot
+from bot.prompt.sections import Hold, Slot
 from bot.prompt.usage import PrefixBreak
 from bot.store.images import ImageRow
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 from bot.testing import make_channel, make_row, make_turn
 from bot.turn import Turn
+from tests.prompts import section, words
 
 TOOL = ToolSpec(name="dice", description="Rolls.", parameters={"type": "object"})
 CALL = ToolCall(id="1", name="dice", arguments="{}")
 ROUND = ToolExchange(calls=(CALL,), results=("six " * 50,), text="rolling", reasoning="hm")
 
 
-def words(text: str) -> int:
-    return len(text.split())
-
-
-def section(name: str, slot: Slot, text: str, hold: Hold = Hold.FIRM) -> Section:
-    async def build(_turn: Turn) -> str:
-        return text
-
-    return Section(name=name, slot=slot, build=build, hold=hold)
-
-
 SECTIONS = (
-    section("persona", Slot.STABLE, "You are Bryony."),
-    section("lore", Slot.STABLE, "The tram is late.", Hold.INJECTED),
-    section("due", Slot.TAIL, "Water the fern."),
+    section("persona", "You are Bryony."),
+    section("lore", "The tram is late.", hold=Hold.INJECTED),
+    section("due", "Water the fern.", Slot.TAIL),
 )
 BUILDER = PromptBuilder(sections=SECTIONS, count=words, section_timeout_ms=0)
 

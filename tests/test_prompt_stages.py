@@ -19,13 +19,13 @@ from bot.personas.library import Persona
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.draft import MESSAGE_OVERHEAD_TOKENS
 from bot.prompt.pruning import LEAST_INJECTED_CHARS, REMOVED_NOTE, STAGES
-from bot.prompt.sections import SECTIONS, Hold, Section, Slot
+from bot.prompt.sections import SECTIONS, Section, Slot
 from bot.prompt.tool_results import HEAD_CHARS, LONG_RESULT_CHARS
 from bot.settings import PlaceSettings
 from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 from bot.testing import make_row, make_turn
-from bot.turn import Turn
+from tests.prompts import injected, words
 
 INJECTED_BUDGET = 60
 MIRA = Persona(
@@ -35,17 +35,6 @@ MIRA = Persona(
 )
 LORE = "lore " * 100
 NEWS = "news " * 200
-
-
-def words(text: str) -> int:
-    return len(text.split())
-
-
-def injected(name: str, text: str) -> Section:
-    async def build_section(_turn: Turn) -> str | None:
-        return text
-
-    return Section(name=name, slot=Slot.TAIL, build=build_section, hold=Hold.INJECTED)
 
 
 ALL = (*SECTIONS, injected("lore", LORE), injected("news", NEWS))

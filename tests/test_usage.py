@@ -19,7 +19,7 @@ from bot.personas.card import PersonaCard
 from bot.personas.library import Persona
 from bot.prompt.build import PromptBuilder
 from bot.prompt.meter import Meter
-from bot.prompt.sections import SECTIONS, Hold, Section, Slot
+from bot.prompt.sections import SECTIONS
 from bot.prompt.usage import PARTS, Bucket, PromptUsage
 from bot.store.ledger_tables import model_calls
 from bot.store.sessions import SessionRow, session_by_id
@@ -27,8 +27,9 @@ from bot.store.tables import MessageKind
 from bot.testing import Reply, ScriptedModel, make_row, make_turn
 from bot.tools.context_usage import tell_usage
 from bot.tools.tool import ToolError
-from bot.turn import Asker, Turn
+from bot.turn import Asker
 from tests.conftest import MakeApp
+from tests.prompts import injected, words
 from tests.talking import Chat, open_chat
 
 MIRA = Persona(
@@ -39,18 +40,7 @@ MIRA = Persona(
 ALICE_ASKS = Asker(key="fake:alice", name="Alice", locale="en")
 
 
-def words(text: str) -> int:
-    return len(text.split())
-
-
-def section(name: str, text: str) -> Section:
-    async def build_section(_turn: Turn) -> str | None:
-        return text
-
-    return Section(name=name, slot=Slot.TAIL, build=build_section, hold=Hold.INJECTED)
-
-
-EXTRA = (section("lore", "l " * 30), section("recall", "r " * 40), section("weather", "w " * 5))
+EXTRA = (injected("lore", "l " * 30), injected("recall", "r " * 40), injected("weather", "w " * 5))
 TOOL = ToolSpec(name="t", description="a b c", parameters={})
 
 

@@ -97,7 +97,7 @@ class Router:
                 self._note_fault(name, error, since=begun)
                 if has_shown or name == order[-1] or not _may_go_on(error, is_fallback=name != request.model):
                     raise
-                log.warning("model.handed_over", model=name, problem=str(error))
+                _log_handover(name, error)
                 total_ms = round((self._clock() - started) * 1000)
                 yield Attempt(model=name, outcome=error.kind, total_ms=total_ms, fault=error)
 
@@ -117,7 +117,7 @@ class Router:
                 self._note_fault(name, error, since=begun)
                 if name == order[-1] or not _may_go_on(error, is_fallback=name != models[0]):
                     raise
-                log.warning("model.handed_over", model=name, problem=str(error))
+                _log_handover(name, error)
             else:
                 self._note_answer(name)
                 return given
@@ -203,3 +203,9 @@ def _may_go_on(error: ModelError, *, is_fallback: bool) -> bool:
     if isinstance(error, ModelHeldBack):
         return error.may_stand_in
     return is_fallback and not isinstance(error, ContextTooLong)
+
+
+def _log_handover(name: str, error: ModelError) -> None:
+    """A limit that is used up holds for each request of a day or a month, which is no news."""
+    log_it = log.info if isinstance(error, ModelHeldBack) else log.warning
+    log_it("model.handed_over", model=name, problem=str(error))

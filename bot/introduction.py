@@ -111,7 +111,7 @@ class Introducer:
             else desk.text("introduction-bot-nobody", locale)
         )
         lines = (
-            await tell_address(desk, channel, settings, locale),
+            await tell_address(desk, channel, settings, locale, is_named=persona is not None),
             desk.text("introduction-persona", locale),
             desk.text("introduction-memory" if hears_all else "introduction-memory-unheard", locale),
             desk.text("introduction-help", locale),

@@ -67,7 +67,10 @@ async def test_help_tells_what_this_is_how_to_address_it_and_what_it_can_do(make
         ({"activation": "always"}, "every message"),
         ({"activation": "keyword", "activation_keywords": ("tea", "茶")}, "tea, 茶"),
         ({"activation": "keyword"}, "Mention me, reply to me or call me by name"),
-        ({"activation": "random"}, "join in"),
+        ({"activation": "random"}, "call me by name; and now and then I join in"),
+        ({"persona": "none"}, "Mention me or reply to me, and I answer"),
+        ({"persona": "none", "activation": "keyword", "activation_keywords": ("tea",)}, "reply to me, or use one of"),
+        ({"persona": "none", "activation": "random"}, "Mention me or reply to me; and now"),
     ],
 )
 async def test_help_tells_how_the_settings_here_let_one_be_heard(

@@ -73,7 +73,7 @@ async def test_a_group_is_greeted_and_told_in_one_message_and_the_answer_knows_t
             {"persona": "none"},
             "en",
             {},
-            ["I'm a bot to talk to.", "The rest I only listen to", "I remember what I hear"],
+            ["I'm a bot to talk to.", "Mention me or reply to me, and I answer", "I remember what I hear"],
         ),
         ({"persona": "none"}, "zh-CN", {}, ["我是一个可以聊天的机器人", "其余的我只是听着", "我会记住听到的话"]),
         ({"persona": "none", "language": "zh"}, "en", {}, ["我是一个可以聊天的机器人"]),
@@ -131,7 +131,8 @@ async def test_start_is_answered_by_the_introduction_itself(make_app: MakeApp, b
         told = await first_contact(chat, "/start")
     assert "/privacy on" in told
     assert await chat.say("/start", channel=spot()) == [
-        "Hello again! Just write to me. /help shows what else I can do."
+        "Hello again! Mention me, reply to me or call me by name, and I answer. The rest I only listen to. "
+        "/help shows what else I can do."
     ]
     assert len(introduced(chat)) == 1
 

@@ -27,7 +27,7 @@ async def show_help(call: Call, desk: Desk) -> Outbound:
     may_manage = managing is not None and await desk.may_run(managing, call)  # asked once: it is a platform's call
     usable = [spec for spec in commands if may_manage or not spec.manages]
     lines = [f"- {line}" for line in _overview(usable, call, desk)]
-    address = await tell_address(desk, call.inbound.channel, call.settings, call.locale)
+    address = await _address(call, desk)
     pieces = [_introduction(call, desk), address, "\n".join(lines), desk.text("help-more", call.locale)]
     if call.inbound.channel.platform == TERMINAL:
         pieces.append(desk.text("help-terminal", call.locale))
@@ -77,8 +77,17 @@ def _introduction(call: Call, desk: Desk) -> str:
     return desk.text("help-introduction", call.locale, persona=persona.name)
 
 
-async def tell_address(desk: Desk, channel: ChannelRef, settings: SessionSettings, locale: str) -> str:
-    """How to be answered in a channel: by what its settings say, and by what the platform lets us hear (T18)."""
+async def _address(call: Call, desk: Desk) -> str:
+    is_named = desk.library.get(call.persona_id) is not None
+    return await tell_address(desk, call.inbound.channel, call.settings, call.locale, is_named=is_named)
+
+
+async def tell_address(
+    desk: Desk, channel: ChannelRef, settings: SessionSettings, locale: str, *, is_named: bool
+) -> str:
+    """How to be answered in a channel: by what its settings say, by whether a persona's name calls it, and by what the
+    platform lets us hear (T18).
+    """
     values = settings.values
     if channel.is_dm:
         return desk.text("help-address-dm", locale)
@@ -87,7 +96,8 @@ async def tell_address(desk: Desk, channel: ChannelRef, settings: SessionSetting
     activation, keywords = values.activation, ", ".join(values.activation_keywords)
     if activation is Activation.KEYWORD and not keywords:
         activation = Activation.MENTION  # nothing else is left of it
-    return desk.text(f"help-address-{activation.value}", locale, keywords=keywords)
+    nobody = "" if is_named or activation is Activation.ALWAYS else "-nobody"
+    return desk.text(f"help-address-{activation.value}{nobody}", locale, keywords=keywords)
 
 
 def _description(spec: CommandSpec, call: Call, desk: Desk) -> str:
@@ -141,7 +151,7 @@ def _form(option: OptionSpec, name: str, choices: Sequence[str]) -> str:
 
 
 async def start(call: Call, desk: Desk) -> Outbound | None:
-    """`/start`: the persona greets; once it has, a short hello."""
+    """`/start`: the persona greets; once it has, a short hello and how to be answered."""
     persona = desk.library.get(call.persona_id)
     greeted = await desk.greeter.greet(
         call.session,
@@ -151,7 +161,9 @@ async def start(call: Call, desk: Desk) -> Outbound | None:
         position=call.message_id,
         handle=call.inbound.reply_handle,
     )
-    return None if greeted else desk.say("start-hello", call)
+    if greeted:
+        return None
+    return desk.say("start-hello", call, address=await _address(call, desk))
 
 
 async def suggest_commands(desk: Desk, query: ValueQuery) -> Sequence[str]:

@@ -7,7 +7,7 @@ import pytest
 from bot.cut import stopped, unfinished
 from bot.llm.model import Finish
 from bot.store.tables import messages
-from bot.testing import Reply, ScriptedModel, make_author
+from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author
 from tests.conftest import MakeApp
 from tests.talking import GROUP, open_chat
 
@@ -29,12 +29,15 @@ async def test_L22_an_answer_that_broke_off_says_so_and_can_be_gone_on_from(
     assert [row.cut for row in rows] == [True, False]
 
 
-async def test_L12_an_answer_that_the_provider_broke_off_is_told_as_declined_and_cut(make_app: MakeApp) -> None:
+@pytest.mark.parametrize(("streams", "kept"), [(True, ("reply", "once upon ")), (False, ("notice", ""))])
+async def test_L12_an_answer_that_the_provider_broke_off_is_told_as_declined_and_no_answer(
+    make_app: MakeApp, streams: bool, kept: tuple[str, str]
+) -> None:
     model = ScriptedModel([Reply(text="once upon ", finish=Finish.FILTERED)])
-    chat = await open_chat(make_app, model=model, persona="none")
+    chat = await open_chat(make_app, model=model, adapter=FakeAdapter(streams=streams), persona="none")
     assert await chat.say("a story") == [chat.app.core.catalogue.text("model-filtered", "en")]
-    rows = await chat.app.core.db.read(lambda tx: tx.execute(messages.select().where(messages.c.kind == "reply")).all())
-    assert [(row.text.strip(), row.cut) for row in rows] == [("once upon", True)]
+    rows = await chat.app.core.db.read(lambda tx: tx.execute(messages.select().where(messages.c.kind != "said")).all())
+    assert [((row.kind, row.text), row.cut) for row in rows] == [(kept, True)]
     assert len(model.requests) == 1
 
 

@@ -58,14 +58,18 @@ async def during_the_call(fold: Fold, *happens: Callable[[Story], object]) -> Ou
     gate = asyncio.Event()
     fold.model = type(fold.model)(summaries=[Reply(text='{"gist": "They talked."}', hold=gate)])
     folding = asyncio.ensure_future(fold.fold())
-    async with asyncio.timeout(10):
-        while not fold.model.summaries:
-            fold.model.asked.clear()
-            await fold.model.asked.wait()
+    await until_asked(fold)
     for change in happens:
         await fold.tell(change)
     gate.set()
     return (await folding).outcome
+
+
+async def until_asked(fold: Fold, times: int = 1) -> None:
+    async with asyncio.timeout(10):
+        while len(fold.model.summaries) < times:
+            fold.model.asked.clear()
+            await fold.model.asked.wait()
 
 
 CHANGES: list[tuple[str, Callable[[list[int]], Callable[[Story], object]], Outcome]] = [
@@ -96,10 +100,13 @@ async def test_a_compaction_is_committed_if_and_only_if_what_it_read_is_still_so
 
 
 async def test_of_two_compactions_at_once_one_is_stale(db: Database) -> None:
-    fold = Fold(db)
+    fold, gate = Fold(db), asyncio.Event()
     await fold.talk(*pasts(12))
-    results = await asyncio.gather(fold.fold(), fold.fold())
-    assert sorted(str(result.outcome) for result in results) == ["done", "stale"]
+    fold.model = type(fold.model)(summaries=[Reply(text='{"gist": "They talked."}', hold=gate)] * 2)
+    both = asyncio.gather(fold.fold(), fold.fold())
+    await until_asked(fold, times=2)
+    gate.set()
+    assert sorted(str(result.outcome) for result in await both) == ["done", "stale"]
     assert [row.outcome for row in await fold.attempts()].count(Outcome.DONE) == 1
 
 

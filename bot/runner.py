@@ -27,6 +27,7 @@ from bot.llm.model import ContextTooLong, Finish, ModelError
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
+from bot.personas.fields import as_line
 from bot.progress import Progress, PutInWords, SpeakAfter
 from bot.prompt.build import Prompt, PromptBuilder
 from bot.prompt.meter import Meter
@@ -236,7 +237,7 @@ class TurnRunner:
     async def _finish(self, progress: Progress, stream: ReplyStream, prompt: Prompt) -> None:
         learn_from_answer(self.tokens, progress)
         finish = progress.answer.finish
-        if finish is Finish.FILTERED or not progress.answer.text.strip():
+        if finish is Finish.FILTERED or not as_line(progress.answer.text):
             await self._fail(progress, stream, _EMPTY.get(finish, "empty"))
             return
         is_cut = finish in (Finish.LENGTH, Finish.INCOMPLETE)

@@ -41,6 +41,12 @@ async def test_L12_an_answer_that_the_provider_broke_off_is_told_as_declined_and
     assert len(model.requests) == 1
 
 
+@pytest.mark.parametrize("text", ["", " \n ", "\u200b", "\u2060\u00ad \ufeff"])
+async def test_L18_an_answer_of_which_nothing_shows_is_a_notice_and_never_sent(make_app: MakeApp, text: str) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel([Reply(text=text)]), persona="none")
+    assert await chat.say("a story") == [chat.app.core.catalogue.text("model-empty", "en")]
+
+
 async def test_D07_a_bot_is_given_no_hint(make_app: MakeApp) -> None:
     model = ScriptedModel([Reply(text="once upon ", finish=Finish.LENGTH)])
     chat = await open_chat(make_app, model=model, persona="none", bots={"answer": True})

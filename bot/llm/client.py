@@ -43,7 +43,7 @@ LONGEST_RETRY_AFTER_WITH_FALLBACKS_SECONDS = 2.0
 CLOSING_SECONDS = 5.0
 """How long a server that said why its answer ended may take to count it and to close the stream; ours to choose."""
 
-PAGE = "a web page came instead of an answer; is the server's address right, with its /v1?"
+PAGE = "a web page came instead of an answer, as from an address without its /v1"
 
 REASONING_ROOM = 8_192
 """Tokens added to the output limit where a model reasons within it (L18), at most a quarter of the window."""

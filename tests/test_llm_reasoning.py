@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -23,22 +21,9 @@ from bot.llm.quirks import HABIT_ANSWERS, Quirk, ThinkingStyle
 from bot.llm.reasoning import ReasoningFilter
 from tests.emulators.openai import Call, Reply, Request, Say, errors
 from tests.emulators.openai.harness import asks, bench
+from tests.piecewise import cut, shown
 
 CLOCK = ToolSpec(name="clock", description="tells the time", parameters={"type": "object", "properties": {}})
-
-
-class Filter(Protocol):
-    def feed(self, text: str) -> str: ...
-    def flush(self) -> str: ...
-
-
-def shown(piecewise: Filter, pieces: Sequence[str]) -> list[str]:
-    return [*(piecewise.feed(piece) for piece in pieces), piecewise.flush()]
-
-
-def cut(text: str, borders: Sequence[int]) -> list[str]:
-    places = sorted({border % (len(text) + 1) for border in borders} | {0, len(text)})
-    return [text[start:end] for start, end in pairwise(places)]
 
 
 def split_reasoning(text: str) -> tuple[str, str]:

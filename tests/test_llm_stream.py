@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import Protocol
 
 import pytest
 from hypothesis import given
@@ -12,21 +10,7 @@ from hypothesis import strategies as st
 
 from bot.llm.reasoning import ReasoningFilter
 from bot.llm.stream import clean_reply, reply_filter
-
-
-class Filter(Protocol):
-    def feed(self, text: str) -> str: ...
-    def flush(self) -> str: ...
-
-
-def shown(piecewise: Filter, pieces: Sequence[str]) -> list[str]:
-    return [*(piecewise.feed(piece) for piece in pieces), piecewise.flush()]
-
-
-def cut(text: str, borders: Sequence[int]) -> list[str]:
-    places = sorted({border % (len(text) + 1) for border in borders} | {0, len(text)})
-    return [text[start:end] for start, end in pairwise(places)]
-
+from tests.piecewise import cut, shown
 
 BORDERS = st.lists(st.integers(0, 10_000), max_size=40)
 

@@ -80,6 +80,12 @@ def test_a_closed_stream_ends_nothing_with_a_traceback(tmp_path: Path, line: str
     assert done.returncode == 0
 
 
+def test_characters_that_a_terminal_lacks_are_question_marks(tmp_path: Path) -> None:
+    done = familiar(tmp_path, "PYTHONIOENCODING=ascii familiar persona show acen")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("??  acen  ")
+
+
 def test_a_line_that_cannot_be_understood_is_told_once_and_in_our_words(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("MODEL gpt-5\n", encoding="utf-8")
     done = familiar(tmp_path, "familiar db check")

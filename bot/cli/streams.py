@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Iterator
@@ -10,10 +11,13 @@ from contextlib import contextmanager
 
 @contextmanager
 def standard_streams() -> Iterator[None]:
-    """Within the block all three streams exist (`<&-` closes one). At its end a pipe that nobody reads any more
-    (`| head -1`) is no fault, and a full disk is told in a sentence.
+    """Within the block all three streams exist (`<&-` closes one), and a character that the terminal's encoding lacks
+    is printed as a question mark. At its end a pipe that nobody reads any more (`| head -1`) is no fault, and a full
+    disk is told in a sentence.
     """
     _open_missing()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
     try:
         yield
     except BrokenPipeError:

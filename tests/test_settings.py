@@ -101,6 +101,10 @@ def test_the_environment_wins_over_the_file_part_by_part(load: Load, monkeypatch
     assert secrets_of(settings) == ["key-of-the-environment"]
 
 
+def test_a_home_that_nobody_has_is_a_folder_of_that_name(load: Load) -> None:
+    assert load("DATA_DIR=~nobody-here-0815/x").data_dir == Path("~nobody-here-0815/x")
+
+
 def test_a_secret_that_ends_in_a_line_break_is_taken_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISCORD__TOKEN", f" {SECRET}\n")
     monkeypatch.setenv("TELEGRAM__TOKEN", " \n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os.path
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -45,6 +46,10 @@ def _bare_number(value: object) -> object:
     return value
 
 
+def _at_home(path: Path) -> Path:
+    return Path(os.path.expanduser(path))  # unlike Path.expanduser, takes somebody without a home
+
+
 NameList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]
 """Comma separated in the environment: `discord:123, telegram:456`; a JSON list means the same."""
 
@@ -58,7 +63,7 @@ overflows by it. As seconds it is 31 years.
 Seconds = Annotated[timedelta, BeforeValidator(_bare_number), Field(ge=timedelta(0), le=timedelta(days=10_000))]
 """A plain number counts seconds; ISO 8601 (`PT15M`) is read as well."""
 
-LocalPath = Annotated[Path, AfterValidator(Path.expanduser)]
+LocalPath = Annotated[Path, AfterValidator(_at_home)]
 """A path as it is typed; `~` is the home of whoever runs the bot, which no shell has put in."""
 
 

@@ -62,7 +62,7 @@ async def counted(chat: Chat) -> dict[tuple[str, str], int]:
     }
 
 
-async def test_what_ends_after_its_asker_was_forgotten_and_came_back_stands_in_nothing_of_before(make_app: MakeApp) -> None:
+async def test_what_ends_after_its_asker_was_forgotten_stands_in_nothing_of_before(make_app: MakeApp) -> None:
     chat = await open_limited(make_app, quota=ALL)
     await ask(chat, 1)
     session, conversation = await ids(chat)

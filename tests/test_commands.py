@@ -12,7 +12,7 @@ from adapters.telegram.commands import menu_commands
 from bot.chat import CommandMenu, CommandSpec
 from bot.commands import COMMANDS
 from bot.commands.command import inert
-from bot.commands.keys import zones
+from bot.commands.zones import zones
 from bot.locale import Catalogue
 from bot.overrides import Source
 from bot.settings import Activation
@@ -214,7 +214,7 @@ async def test_completion_knows_when_there_is_nothing_to_complete(make_app: Make
         ("/model infos", "Did you mean /model info?"),
         ("/persona.list -x", "/help persona list"),
         ("/reset now", "“now”"),
-        ("/model use", "`model` is missing"),
+        ("/memory pin", "`item` is missing"),
     ],
 )
 async def test_a_mistyped_command_is_answered_with_how_to_write_it(make_app: MakeApp, line: str, told: str) -> None:

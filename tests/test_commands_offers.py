@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bot.commands.keys import zones
+from bot.commands.zones import zones
 from bot.settings import place_keys
 from tests.conftest import MakeApp
 from tests.emulators.openai import OpenAIEmulator

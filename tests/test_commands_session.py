@@ -168,10 +168,10 @@ async def test_S15_an_unknown_time_zone_is_refused_with_the_remedy_and_never_tak
     assert await stored(chat) == {}
 
 
-@pytest.mark.parametrize("zone", ["US/Eastern", "Europe/Kyiv", "Asia/Shanghai", "UTC"])
-async def test_S15_known_time_zones_are_taken_everywhere(make_app: MakeApp, zone: str) -> None:
-    chat = await open_chat(make_app)
-    assert f"`timezone` = {zone}" in await chat.ask(f"/session set timezone {zone}")
+@pytest.mark.parametrize("zone", ["US/Eastern", "Europe/Kyiv", "UTC", "Asia/Shanghai", "shanghai", "asia/shanghai"])
+async def test_S15_known_time_zones_are_taken_everywhere_also_by_their_city(make_app: MakeApp, zone: str) -> None:
+    chat, meant = await open_chat(make_app), "Asia/Shanghai" if zone[-1] == "i" else zone
+    assert f"`timezone` = {meant}" in await chat.ask(f"/session set timezone {zone}")
 
 
 @pytest.mark.parametrize(

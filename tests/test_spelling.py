@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.commands.keys import NAME, zones
+from bot.commands.keys import NAME
+from bot.commands.zones import zones
 from bot.settings import place_keys
 from bot.spelling import near_names
 

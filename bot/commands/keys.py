@@ -8,15 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Collection, Sequence
-from functools import cache
 from typing import Any, get_args
-from zoneinfo import available_timezones
 
 from pydantic import ValidationError
 
 from bot.cast import MOST_MEMBERS, read_cast
 from bot.commands.command import Call, Desk
 from bot.commands.tool_rights import find_group
+from bot.commands.zones import find_zone
 from bot.env.names import known_names
 from bot.errors import UserError
 from bot.locale import has_texts
@@ -92,6 +91,8 @@ async def read_value(key: PlaceKey, typed: str, call: Call, desk: Desk) -> Any:
         case "persona":
             persona = find_persona(desk.shelf(call), typed)
             return persona.id if persona else NO_PERSONA
+        case "timezone":
+            return find_zone(typed)
         case "language":
             return _language(typed, desk)
         case "tool_groups":
@@ -167,9 +168,6 @@ def _language(typed: str, desk: Desk) -> str:
 def _refusal(key: PlaceKey, typed: str) -> UserError:
     if key.choices:
         return UserError("session-value-choice", key=key.name, value=typed, choices=", ".join(key.choices))
-    if key.name == "timezone":
-        near = near_names(typed, zones())
-        return UserError("session-value-zone", value=typed, near=", ".join(near) or "Europe/Berlin, Asia/Shanghai")
     low, high = _bounds(key)
     if high is None:
         return UserError("session-value-number", key=key.name, value=typed, low=low)
@@ -257,9 +255,3 @@ def written(value: object) -> str:
             return ", ".join(map(str, value))
         case _:
             return str(value)
-
-
-@cache
-def zones() -> tuple[str, ...]:
-    """Every time zone; looking through the files takes up to 20 ms, and they stay the same as long as we run."""
-    return tuple(sorted(available_timezones()))

@@ -7,9 +7,7 @@ from zoneinfo import ZoneInfo
 
 from bot.chat import CommandSpec, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk
-from bot.commands.keys import zones
-from bot.errors import UserError
-from bot.spelling import near_names
+from bot.commands.zones import find_zone, zones
 from bot.store.people import set_zone, zone_of
 
 AUTO = "auto"
@@ -30,23 +28,7 @@ async def show_or_set_zone(call: Call, desk: Desk) -> Outbound:
 
 
 def _zone(typed: str) -> str | None:
-    """The IANA name that is meant, in any case and with spaces for underscores; a city alone will do where there is one
-    of that name.
-
-    Raises:
-        UserError: there is none, or more than one (S15).
-    """
-    wanted = "_".join(typed.split()).casefold()
-    if wanted == AUTO:
-        return None
-    found = next((zone for zone in zones() if wanted == zone.casefold()), None)
-    cities = [zone for zone in zones() if zone.casefold().endswith(f"/{wanted}")]
-    if found is None and len(cities) == 1:
-        return cities[0]
-    if found is None:
-        near = near_names(typed, zones())
-        raise UserError("session-value-zone", value=typed, near=", ".join(near) or "Europe/Berlin, Asia/Shanghai")
-    return found
+    return None if typed.strip().casefold() == AUTO else find_zone(typed)
 
 
 async def _suggest(_desk: Desk, query: ValueQuery) -> Sequence[str]:

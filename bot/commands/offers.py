@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from bot.chat import ValueQuery
 from bot.commands.changes import FOR, Reach, source_of
 from bot.commands.command import Desk
-from bot.commands.keys import ALL, NAME, known_key, spelled, written, zones
+from bot.commands.keys import ALL, NAME, known_key, spelled, written
 from bot.commands.model import suggest_models
 from bot.commands.moderation_rights import SWITCHES
 from bot.commands.persona import suggest_personas
+from bot.commands.zones import zones
 from bot.overrides import SessionSettings
 from bot.settings import PlaceKey, place_keys
 from bot.store import sessions

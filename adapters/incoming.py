@@ -13,6 +13,8 @@ NAME_LENGTH = 80
 """Characters kept of a name; Discord allows 32 for people and 100 for channels, Telegram 64 and 255 for titles."""
 JOINERS = "\u200c\u200d"
 """Invisible, but part of Persian words and of joined emoji."""
+BLANKS = "\u115f\u1160\u2800\u3164\uffa0"
+"""Letters and signs that show nothing: who wants a blank name takes one of the Hangul fillers or the empty Braille."""
 MAGIC = (
     (b"\x89PNG\r\n\x1a\n", "image/png"),
     (b"\xff\xd8\xff", "image/jpeg"),
@@ -27,10 +29,12 @@ def inert(name: str, limit: int = NAME_LENGTH) -> str:
     shows.
     """
     line = " ".join("".join(map(_inert_character, name)).split())[:limit].rstrip()
-    return line if line.strip(JOINERS) else ""
+    return line if any(unicodedata.category(char)[0] not in "CMZ" for char in line) else ""
 
 
 def _inert_character(char: str) -> str:
+    if char in BLANKS:
+        return " "
     if char.isprintable() or char in JOINERS:
         return char
     category = unicodedata.category(char)

@@ -231,7 +231,7 @@ async def test_every_key_can_be_set_shown_and_inherited_again(make_app: MakeApp,
 async def test_a_new_language_is_told_in_it(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     assert (await chat.ask("/session set language zh")).startswith("已为本会话设置")
-    assert (await chat.ask("/session set language en")).startswith("Set for this session")
+    assert (await chat.ask("/session set language English")).startswith("Set for this session")
 
 
 async def test_a_trigger_type_must_go_with_its_value_wherever_each_comes_from(make_app: MakeApp) -> None:

@@ -11,6 +11,8 @@ from tests.emulators.openai import DONE, Plain, Raw, Refuse, chunk, said
 from tests.emulators.openai.harness import asks, bench
 from tests.emulators.openai.script import event
 
+WRONG_PLAN = '{"error": {"message": "wrong plan", "code": 403}}'
+
 
 async def test_a_whole_answer_where_a_stream_was_wanted_counts_as_it_is_and_teaches_nothing() -> None:
     whole = {"choices": [{"index": 0, "message": {"content": "<think>x</think>Hi"}, "finish_reason": "stop"}]}
@@ -49,5 +51,17 @@ async def test_an_answer_that_is_not_compressed_as_it_says_is_a_model_error(stat
 
 async def test_an_error_with_status_200_and_no_stream_is_told() -> None:
     async with bench(Plain(body={"error": {"message": "wrong plan", "code": 403}})) as it:
+        with pytest.raises(ModelRefused, match="wrong plan"):
+            await it.ask(asks())
+
+
+@pytest.mark.parametrize("kind", ["text/event-stream", "text/plain"])
+async def test_whole_answers_and_errors_that_pass_for_streams_are_read(kind: str) -> None:
+    whole = '{"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}'
+    async with bench() as it:
+        it.openai.queue(
+            *(Refuse(status=200, body=body, headers={"Content-Type": kind}) for body in (whole, WRONG_PLAN))
+        )
+        assert (await it.ask(asks()))[1].text == "Hi"
         with pytest.raises(ModelRefused, match="wrong plan"):
             await it.ask(asks())

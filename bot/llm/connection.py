@@ -23,6 +23,7 @@ from bot.sparing import put_off
 
 with put_off("openai.types", "openai.providers", "openai._module_client"):  # most of it, for what we never call
     import openai
+    from openai._streaming import ServerSentEvent, SSEDecoder
 
 CONNECT_SECONDS = 10.0
 """Longest wait for a connection, and for a list of models."""
@@ -48,8 +49,21 @@ FAULTS = (
 """Everything that can go wrong on the wire. The SDK wraps most errors of its transport, not a reply that is no HTTP."""
 
 
+class _Decoder(SSEDecoder):
+    """Also reads lines of bare JSON: whole answers, and errors above all, that servers send as if they were streams."""
+
+    def decode(self, line: str) -> ServerSentEvent | None:
+        if line.startswith("{") and line.endswith("}"):
+            return ServerSentEvent(data=line)
+        return super().decode(line)
+
+
 class EventStream(openai.AsyncStream[object]):
     """The chunks of an answer. Events without data, which keep a connection alive or set its pace, are none."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self._decoder = _Decoder()
 
     async def _iter_events(self) -> AsyncIterator[Any]:
         events = super()._iter_events()

@@ -12,7 +12,7 @@ from bot.chat import Severity
 from bot.cli.storage import storage_findings
 from bot.settings import Settings
 from bot.store import schema, trial
-from bot.store.database import DatabaseUnusable
+from bot.store.database import DatabaseUnusable, write_once
 from bot.store.mounts import SHARED, kind_in_table, shared_file_system
 from tests.unprivileged import ordinary_user
 
@@ -104,8 +104,11 @@ def test_a_database_file_that_cannot_be_written_is_told() -> None:
         database = folder / "familiar.db"
         sqlite3.connect(database).execute("CREATE TABLE t (x)").connection.close()
         database.chmod(0o400)
-        with pytest.raises(DatabaseUnusable, match=r"familiar\.db cannot be written to: .*chmod u\+w"):
-            trial.try_writing(f"sqlite:///{database}")
+        url, told = f"sqlite:///{database}", r"familiar\.db cannot be written to: .*chmod u\+w"
+        with pytest.raises(DatabaseUnusable, match=told):
+            trial.try_writing(url)
+        with pytest.raises(DatabaseUnusable, match=told):
+            write_once(url, lambda tx: tx.exec_driver_sql("INSERT INTO t VALUES (1)"))
 
 
 def test_a_damaged_database_is_told_to_be_that(tmp_path: Path) -> None:

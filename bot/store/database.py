@@ -42,7 +42,9 @@ class DiskFull(DatabaseUnusable):
     def __init__(self, folder: Path | None) -> None:
         self.folder = folder
         where = f"below {folder.absolute()} " if folder else ""
-        super().__init__(f"the disk {where}is full, so nothing can be stored. Free some space; a restart is not needed")
+        super().__init__(
+            f"the disk {where}is full, so nothing can be stored. Free some space; a running bot goes on by itself then"
+        )
 
 
 class DatabaseDamaged(DatabaseUnusable):
@@ -52,6 +54,16 @@ class DatabaseDamaged(DatabaseUnusable):
         self.file = file
         where = file.absolute() if file else "the database"
         super().__init__(f"{where} is damaged: {told}. Restore a backup, or move it away to begin anew")
+
+
+class DatabaseUnwritable(DatabaseUnusable):
+    """The file, or one of those beside it, is not ours to change."""
+
+    def __init__(self, file: Path | None, told: object) -> None:
+        self.file = file
+        where = file.absolute() if file else "the database"
+        also = "also those of the files beside it that begin with its name"
+        super().__init__(f"{where} cannot be written to: {told}. Check its owner and mode (chmod u+w), {also}")
 
 
 class Database:
@@ -123,13 +135,15 @@ def _transaction(
     return run
 
 
-def told_by(error: BaseException | None, file: Path | None) -> DiskFull | DatabaseDamaged | None:
+def told_by(error: BaseException | None, file: Path | None) -> DatabaseUnusable | None:
     """What a fault of SQLite means to whoever runs the bot; nothing where it has no such meaning."""
     match getattr(error, "sqlite_errorcode", 0) & _PRIMARY:
         case sqlite3.SQLITE_FULL:
             return DiskFull(file.parent if file else None)
         case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
             return DatabaseDamaged(file, error)
+        case sqlite3.SQLITE_READONLY:
+            return DatabaseUnwritable(file, error)
     return None
 
 

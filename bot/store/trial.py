@@ -11,7 +11,14 @@ from pathlib import Path
 
 from sqlalchemy.engine import make_url
 
-from bot.store.database import BUSY_TIMEOUT_MS, DatabaseDamaged, DatabaseUnusable, database_file, told_by
+from bot.store.database import (
+    BUSY_TIMEOUT_MS,
+    DatabaseDamaged,
+    DatabaseUnusable,
+    DatabaseUnwritable,
+    database_file,
+    told_by,
+)
 
 TRIAL_BYTES = 256 * 1024
 """What is written for a trial; a disk that has no room for it has none for a day of talk."""
@@ -39,7 +46,7 @@ def try_writing(url: str) -> str:
         if database.exists():
             _begin_change(database)
     except sqlite3.Error as error:
-        raise told_by(error, database) or _unwritable(database, error) from error
+        raise told_by(error, database) or DatabaseUnwritable(database, error) from error
     return mode
 
 
@@ -92,13 +99,6 @@ def _begin_change(database: Path) -> None:
             real.execute("CREATE TABLE trial (content)")
         finally:
             real.execute("ROLLBACK")
-
-
-def _unwritable(database: Path, error: sqlite3.Error) -> DatabaseUnusable:
-    also = "also those of the files beside it that begin with its name"
-    return DatabaseUnusable(
-        f"{database.absolute()} cannot be written to: {_told(error)}. Check its owner and mode (chmod u+w), {also}"
-    )
 
 
 def _told(error: Exception) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.app.named import checked_settings
@@ -224,6 +224,7 @@ def test_no_fault_is_told_in_the_words_of_a_library(monkeypatch: pytest.MonkeyPa
     assert [one for one in told if re.search("[Ii]nput|should|[Vv]alid|Error|timedelta", one)] == []
 
 
+@example(most=None, ratio=0.1, margin=0.09765625, more=1)
 @given(
     most=st.none() | st.integers(16, 20_000),
     ratio=st.floats(0.1, 1),

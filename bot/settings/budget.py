@@ -30,11 +30,11 @@ def prompt_budget(settings: Settings, window: int, reserve: int) -> int:
 
 
 def least_window(settings: Settings, most: int | None) -> int | None:
-    """The smallest window that leaves a prompt MIN_BUDGET_TOKENS, in hundreds, where `most` is kept free for an answer;
-    `None` where none does.
+    """The smallest window, in hundreds, that leaves a prompt MIN_BUDGET_TOKENS as all larger ones do, where `most` is
+    kept free for an answer; `None` where none does.
     """
-    hundreds = range(100, 10_000_000, 100)
+    hundreds, enough = range(100, 10_000_000, 100), MIN_BUDGET_TOKENS + 2  # a larger one may be rounded down by two
     found = bisect_left(
-        hundreds, MIN_BUDGET_TOKENS, key=lambda window: prompt_budget(settings, window, output_reserve(window, most))
+        hundreds, enough, key=lambda window: prompt_budget(settings, window, output_reserve(window, most))
     )
     return hundreds[found] if found < len(hundreds) else None

@@ -20,6 +20,11 @@ from bot.errors import OperatorError
 LOCALES_FOLDER = Path(__file__).parent / "locales"
 FALLBACK = "en"
 
+NAME = "name-"
+"""How the ids begin of what commands, options and values are called. One without a text goes by its English word: that
+is no fault.
+"""
+
 FACT = re.compile(r"\{(\w+)\}")
 """Where a text takes a fact: its name in braces."""
 
@@ -71,11 +76,12 @@ class Catalogue:
         """The text with its facts put in as they are, never read as markup. Safe to call from any thread.
 
         A text with plural forms takes the form for the fact `count`. One that a language lacks comes in English; one
-        that no file has comes as its id, and is logged once.
+        that no file has comes as its id, and is logged once, unless it is a name.
         """
         wording = self._wording(message_id, locale, facts.get("count"))
         if wording is None:
-            self._tell_once("text_missing", message_id)
+            if not message_id.startswith(NAME):
+                self._tell_once("text_missing", message_id)
             return message_id
         if lacking := set(FACT.findall(wording)) - facts.keys():
             self._tell_once("text_incomplete", message_id, lacking=sorted(lacking))

@@ -78,6 +78,13 @@ def test_an_unknown_id_comes_back_as_itself_and_is_logged_once(catalogue: Catalo
     assert [(log["event"], log["message_id"]) for log in logs] == [("text_missing", message_id)]
 
 
+@pytest.mark.parametrize("message_id", ["name-choice-Africa/Abidjan", "name-choice-16000", "name-command-dice"])
+def test_what_has_no_name_of_its_own_is_no_fault_to_log(catalogue: Catalogue, message_id: str) -> None:
+    with capture_logs() as logs:
+        assert catalogue.text(message_id, "zh") == message_id
+    assert not logs
+
+
 def test_a_missing_fact_is_logged_once_and_costs_no_answer(catalogue: Catalogue) -> None:
     with capture_logs() as logs:
         assert catalogue.text("hello") == catalogue.text("hello") == "Hello {name}"

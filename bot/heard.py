@@ -9,6 +9,8 @@ from bot.chat import Attachment, AttachmentKind, Inbound
 
 NO_WORDS = "[no words]"
 """What somebody says who only calls the bot."""
+FILE_END = "[end of file]"
+"""What stands behind the text of a file, and nowhere in it."""
 
 
 def heard_text(inbound: Inbound, *, overheard_chars: int | None = None, files: str | None = None) -> str:
@@ -28,7 +30,8 @@ def _described(attachment: Attachment, in_full: bool) -> str:
     note = f", {attachment.note}" if attachment.note else ""
     match attachment.kind:
         case AttachmentKind.TEXT if in_full:
-            return f"[file {attachment.name}{note}]\n{attachment.text}\n[end of file]"
+            text = attachment.text.replace(FILE_END, "(end of file)")
+            return f"[file {attachment.name}{note}]\n{text}\n{FILE_END}"
         case AttachmentKind.IMAGE:
             return f"[image {attachment.name}{note}]"
         case AttachmentKind.AUDIO:

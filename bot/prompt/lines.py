@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -9,10 +10,31 @@ from bot.store.tables import MessageKind
 from bot.store.window import WindowRow
 from bot.turn import Turn
 
+_SPEAKER = re.compile(r"\s*(\S.{0,63}?)\s*[:：]")
+"""What a line begins with that reads as somebody's."""
 
-def line_of(row: WindowRow, in_group: bool) -> str:
+
+def line_of(row: WindowRow, turn: Turn) -> str:
     """A person's (or another persona's) message as the input convention writes it."""
-    return prefix_of(row, in_group) + row.text
+    return prefix_of(row, turn.is_group) + (_own_words(row, turn) if turn.is_group else row.text)
+
+
+def _own_words(row: WindowRow, turn: Turn) -> str:
+    """A message of several lines, of which those that would read as somebody else's are marked as quoted: nobody speaks
+    for others.
+    """
+    first, line_break, rest = row.text.partition("\n")
+    if not line_break:
+        return first
+    others = {name.casefold() for name in (*turn.participants, turn.persona_name, *(peer.name for peer in turn.peers))}
+    others.discard(row.author_name.casefold())
+    lines = (f"> {line}" if _speaker_of(line) in others else line for line in rest.split("\n"))
+    return "\n".join((first, *lines))
+
+
+def _speaker_of(line: str) -> str | None:
+    found = _SPEAKER.match(line)
+    return found[1].casefold() if found else None
 
 
 def prefix_of(row: WindowRow, in_group: bool) -> str:

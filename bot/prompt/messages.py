@@ -84,7 +84,7 @@ def message_of(row: WindowRow, turn: Turn, images: Sequence[ImageRow], thoughts:
         return ModelMessage(role=Role.ASSISTANT, text=row.text)
     return ModelMessage(
         role=Role.USER,
-        text=line_of(row, turn.is_group),
+        text=line_of(row, turn),
         images=tuple(
             Image(media_type=image.media_type, data=image.data) for image in images if image.message_id == row.id
         ),

@@ -64,7 +64,7 @@ def test_a_misspelled_command_is_told_which_was_meant() -> None:
         "familiar chat <&-",
         "familiar chat < /dev/null >&-",
         "familiar chat < /dev/null 2>&-",
-        "familiar run <&- >&- 2>&-",
+        "echo /help | familiar run >&- 2>&-",
         "familiar persona list <&- 2>&-",
         "familiar --help >&-",
         "familiar db check >&- || true",
@@ -78,6 +78,24 @@ def test_a_closed_stream_ends_nothing_with_a_traceback(tmp_path: Path, line: str
     assert done.stderr == ""
     assert "Traceback" not in done.stdout
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "line", ["familiar run < /dev/null", "familiar run <&-", "familiar run < empty", "true | familiar run"]
+)
+def test_where_nobody_can_talk_a_run_ends_before_it_makes_or_fetches_anything(tmp_path: Path, line: str) -> None:
+    (tmp_path / "empty").touch()
+    done = familiar(tmp_path, line)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "nobody can talk here" in done.stderr
+    assert not (tmp_path / "data").exists()
+
+
+def test_lines_of_a_file_are_answered_as_those_of_a_pipe_are(tmp_path: Path) -> None:
+    (tmp_path / "lines").write_text("/help\n", encoding="utf-8")
+    done = familiar(tmp_path, "familiar run < lines")
+    assert done.returncode == 0
+    assert "/persona" in done.stdout
 
 
 def test_characters_that_a_terminal_lacks_are_question_marks(tmp_path: Path) -> None:

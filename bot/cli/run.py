@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 
 import structlog
 
@@ -12,8 +13,10 @@ from bot.cli.embedded import local_model_for
 from bot.cli.in_vain import settings_in_vain
 from bot.cli.signals import stop_signals
 from bot.cli.storage import LOCAL_DISK, shared_storage
+from bot.cli.streams import may_bring_lines
 from bot.cli.words import words_for
 from bot.env import secrets_of
+from bot.errors import OperatorError
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
 from bot.store.lock import held_alone
@@ -26,7 +29,10 @@ def run() -> None:
     """Start Familiar: every platform that has a token, or a chat in this terminal when none has."""
     settings = checked_settings()
     if settings.discord.token is None and settings.telegram.token is None and not _brings_platform(settings):
-        print(words_for(settings)("start-no-token"), flush=True)
+        say = words_for(settings)
+        if not may_bring_lines(sys.stdin.fileno()):
+            raise OperatorError(say("start-nobody"))
+        print(say("start-no-token"), flush=True)
         raise SystemExit(chat_with(settings))
     level = "debug" if settings.debug_logging else settings.log_level
     setup_logging(form=settings.log_format, level=level, secrets=secrets_of(settings))

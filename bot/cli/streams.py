@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import os
+import select
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +26,25 @@ def standard_streams() -> Iterator[None]:
         sys.exit(0)
     finally:
         _flush()
+
+
+def may_bring_lines(descriptor: int) -> bool:
+    """Whether something can be read there, now or later: not of a device such as /dev/null, nor where all was read or
+    the writer of a pipe is gone. Takes nothing.
+    """
+    if os.isatty(descriptor):
+        return True
+    state = os.fstat(descriptor)
+    if stat.S_ISREG(state.st_mode):
+        return os.lseek(descriptor, 0, os.SEEK_CUR) < state.st_size
+    return not stat.S_ISCHR(state.st_mode) and not _is_left(descriptor)
+
+
+def _is_left(pipe: int) -> bool:
+    """Whether nobody writes into a pipe any more, and nothing is left in it."""
+    poll = select.poll()
+    poll.register(pipe, select.POLLIN)
+    return any(event & select.POLLHUP and not event & select.POLLIN for _, event in poll.poll(0))
 
 
 def _flush() -> None:

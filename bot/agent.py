@@ -208,15 +208,15 @@ class Agent:
                     answer.text = before + said
                     await show(answer.text)
                 if isinstance(event, Completion):
-                    return event
+                    return replace(event, finish=Finish.REPEATING) if visible.repeats else event
                 if visible.stopped:
-                    return self._stopped_early(answer)
+                    return self._stopped_early(answer, Finish.REPEATING if visible.repeats else Finish.STOP)
         raise AssertionError("a model stream ended without a completion")
 
     @staticmethod
-    def _stopped_early(answer: Answer) -> Completion:
+    def _stopped_early(answer: Answer, finish: Finish) -> Completion:
         """The filter saw the model speak for others or run in circles: what came before stands as the answer."""
-        completion = Completion(text=answer.text, finish=Finish.STOP)
+        completion = Completion(text=answer.text, finish=finish)
         answer.calls[-1].complete(completion)
         return completion
 

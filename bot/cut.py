@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import re
 
+from bot.llm.model import Finish
+
+HINTS = {
+    Finish.LENGTH: "answer-unfinished",
+    Finish.INCOMPLETE: "answer-unfinished",
+    Finish.REPEATING: "answer-repeats",
+}
+"""The texts below an answer that stops before its own end, by how it ended."""
+
 CUT_MARK = " …"
 """At the end of an answer that somebody, or the end of the process, stopped."""
 

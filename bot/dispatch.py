@@ -230,7 +230,9 @@ class Dispatcher:
         return slot.waiting.popleft() if slot.waiting else None
 
     def interrupt(self, session_id: int, why: Interruption) -> bool:
-        """Interrupt the running turn of a session; false when none runs. Turns that wait have theirs."""
+        """Interrupt the running turn of a session; false when none runs, or its answer is out and has only to be
+        stored. Turns that wait have theirs.
+        """
         slot = self._slots.get(session_id)
         if slot is None:
             return False
@@ -238,7 +240,7 @@ class Dispatcher:
             slot.waiting.appendleft(slot.restart_with)
             slot.restart_with = None
         slot.control.interrupt(why)
-        return True
+        return not slot.control.is_settling
 
     def drop_waiting(self, session_id: int, author_key: str) -> list[TurnRequest]:
         """Forget the turns that wait for somebody in a session; who calls must see to their messages."""

@@ -18,12 +18,12 @@ from bot.agent import Agent
 from bot.apology import own_error_text
 from bot.cascade import follow
 from bot.chat import Adapter, Outbound, ReplyStream, SentPart
-from bot.cut import stopped, unfinished
+from bot.cut import HINTS, stopped, unfinished
 from bot.dispatch import Interrupted, Interruption, TurnControl, TurnRequest
 from bot.greeting import Greeter
 from bot.hook_calls import HookCalls
 from bot.hooks import Answered, Origin
-from bot.llm.model import ContextTooLong, Finish, ModelError
+from bot.llm.model import ContextTooLong, Finish, ModelError, ModelUnreachable
 from bot.locale import Catalogue
 from bot.memory.keeper import Keeper
 from bot.opening import TurnOpener
@@ -111,7 +111,7 @@ class TurnRunner:
             await self._hold_back(progress, stream, error.ruling)
         except ModelError as error:
             log.warning("turn.failed", session=turn.session.channel.session_key, model=turn.model, error=str(error))
-            await self._fail(progress, stream, error.kind)
+            await self._break_off(progress, stream, error)
             await self.hooks.on_error(Origin.MODEL, turn.session.channel, error)
         except DiskFull:
             raise
@@ -240,7 +240,7 @@ class TurnRunner:
         if finish is Finish.FILTERED or not as_line(progress.answer.text):
             await self._fail(progress, stream, _EMPTY.get(finish, "empty"))
             return
-        is_cut = finish in (Finish.LENGTH, Finish.INCOMPLETE)
+        is_cut = finish in HINTS
         parts = await stream.finish(Outbound(text=self._unfinished(progress) if is_cut else progress.answer.text))
         await self._settle(progress, parts, cut=is_cut)
         if not progress.was_folded:  # one compaction for each turn, whatever came of it (M03)
@@ -248,9 +248,18 @@ class TurnRunner:
             self.keeper.after_turn(progress.turn, prompt, answer)
 
     def _unfinished(self, progress: Progress) -> str:
-        """An answer that the model's limit or the end of its stream cut short; to a bot it is as if it was stopped."""
-        turn, text = progress.turn, progress.answer.text
-        return stopped(text) if turn.asker.is_bot else unfinished(text, self._text("answer-unfinished", turn))
+        """An answer that was cut short, with a hint of why; to a bot it is as if it was stopped."""
+        turn, answer = progress.turn, progress.answer
+        hint = HINTS.get(answer.finish, HINTS[Finish.INCOMPLETE])
+        return stopped(answer.text) if turn.asker.is_bot else unfinished(answer.text, self._text(hint, turn))
+
+    async def _break_off(self, progress: Progress, stream: ReplyStream, error: ModelError) -> None:
+        """A call failed. What had come of an answer by then can be gone on from, as where a stream just ends (L22)."""
+        if not isinstance(error, ModelUnreachable) or not as_line(progress.said):
+            await self._fail(progress, stream, error.kind)
+            return
+        progress.answer.fail(error.kind)
+        await self._settle(progress, await stream.finish(Outbound(text=self._unfinished(progress))), cut=True)
 
     async def _fail(self, progress: Progress, stream: ReplyStream, kind: str) -> None:
         """Tell people that there is no answer; what was shown before stays, marked as cut."""

@@ -47,7 +47,7 @@ def test_every_command_and_option_is_described_in_every_language(message_id: str
         *(f"source-{source.value}" for source in Source),
         *(f"session-set-{source.value}" for source in (Source.SESSION, Source.PARENT, Source.PLACE)),
         *(f"session-kept-{source.value}" for source in (Source.SESSION, Source.PARENT, Source.PLACE)),
-        *(f"status-answer-{state}" for state in (*ReplyState, "none", "gone")),
+        *(f"status-answer-{state}" for state in (*ReplyState, "none", "gone", "cut")),
         *(f"help-address-{way}" for way in (*Activation, "dm")),
         *(f"model-can-{ability}" for ability in ("vision", "thinking", "tools")),
         *(f"nothing-to-{what}" for what in ("retry", "undo", "continue", "stop")),

@@ -48,9 +48,10 @@ async def test_reset_ends_the_running_turn_and_what_it_showed_stays_in_the_old_c
     chat = await open_chat(make_app, model=model, adapter=FakeAdapter(streams=True), **PLAIN)
     await chat.ask("tell me all")
     await until_shown(chat)
-    await chat.ask("/reset")
+    assert "has stopped" in await chat.ask("/reset")
     await chat.app.dispatcher.idle()
     assert chat.adapter.replies[0].text == "half …"
+    assert "stopped" not in (await chat.say("/reset"))[0]
     await chat.say("hello")
     assert chat.last_prompt == [("user", "hello")]
 

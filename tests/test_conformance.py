@@ -138,6 +138,10 @@ FAULTS: dict[str, Reply] = {
 }
 
 
+GOES_ON = ("cut", "stalled", "an error in the stream", "an error without its key", "an error for a finish")
+"""After these the half that was shown can be gone on from: nothing of it was wrong."""
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_L21_whatever_a_hostile_server_does_it_ends_and_half_an_answer_is_never_a_whole_one(
     fault: str, make_app: MakeApp
@@ -149,8 +153,8 @@ async def test_L21_whatever_a_hostile_server_does_it_ends_and_half_an_answer_is_
         bot = await it.bot()
         async with asyncio.timeout(20):
             *_, heard = await bot.hear("Hello.", dm, alice)
-        assert bot.adapter.replies[-1].failed
-        assert "Half" not in heard
+        unfinished = f"Half a …\n\n*{bot.app.core.catalogue.text('answer-unfinished', 'en')}*"
+        assert heard == unfinished if fault in GOES_ON else bot.adapter.replies[-1].failed and "Half" not in heard
         it.bench.openai.script = HELLO
         assert await bot.hear("And now?", dm, alice) == ["Hello!"]
         whole = select(messages.c.text).where(messages.c.kind == MessageKind.REPLY.value, ~messages.c.cut)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bot.cut import stopped, unfinished
-from bot.llm.model import Finish
+from bot.llm.model import Finish, ModelUnreachable
 from bot.store.tables import messages
 from bot.testing import FakeAdapter, Reply, ScriptedModel, make_author
 from tests.conftest import MakeApp
@@ -27,6 +27,30 @@ async def test_L22_an_answer_that_broke_off_says_so_and_can_be_gone_on_from(
     assert [text.strip() for role, text in chat.last_prompt if role == "assistant"] == ["once upon"]
     rows = await chat.app.core.db.read(lambda tx: tx.execute(messages.select().where(messages.c.kind == "reply")).all())
     assert [row.cut for row in rows] == [True, False]
+
+
+@pytest.mark.parametrize("streams", [True, False])
+async def test_L22_an_answer_whose_server_falls_silent_half_way_can_be_gone_on_from_as_one_that_broke_off(
+    make_app: MakeApp, streams: bool
+) -> None:
+    silent = Reply(text="once upon ", error=ModelUnreachable("test/scripted", "it did not answer in time."))
+    model = ScriptedModel([silent, "a time"])
+    chat = await open_chat(make_app, model=model, adapter=FakeAdapter(streams=streams), persona="none")
+    assert await chat.say("a story") == [f"once upon …\n\n*{HINTS['en']}*"]
+    assert "cut short" in await chat.ask("/status")
+    assert await chat.say("/continue") == ["a time"]
+    assert "arrived." in await chat.ask("/status")
+
+
+@pytest.mark.parametrize("text", ["word " * 400, "word " * 128])
+async def test_L16_an_answer_that_runs_in_circles_says_why_it_ends(make_app: MakeApp, text: str) -> None:
+    chat = await open_chat(make_app, model=ScriptedModel([text, "the end"]), persona="none")
+    (told,) = await chat.say("a story")
+    assert told.startswith("word word")
+    assert told.endswith(f"word …\n\n*{chat.app.core.catalogue.text('answer-repeats', 'en')}*")
+    assert len(told) < 750
+    assert "cut short" in await chat.ask("/status")
+    assert await chat.say("/retry") == ["the end"]
 
 
 @pytest.mark.parametrize(("streams", "kept"), [(True, ("reply", "once upon ")), (False, ("notice", ""))])

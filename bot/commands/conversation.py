@@ -30,9 +30,9 @@ from bot.turn import Asker
 async def reset(call: Call, desk: Desk) -> None:
     """`/reset`: each persona's next conversation; the old one is kept, with what a running turn has shown."""
     conversation_id = await desk.db.run(_open_next, call, desk)
-    desk.dispatcher.interrupt(call.session.id, Interruption.RESET)
+    was_answering = desk.dispatcher.interrupt(call.session.id, Interruption.RESET)
     desk.interviews.end_all(call.session.channel.session_key)
-    await call.answer(desk.say("reset-done", call))
+    await call.answer(desk.say("reset-done-stopped" if was_answering else "reset-done", call))
     persona = desk.library.get(call.persona_id)
     user = call.inbound.author.name
     await desk.greeter.greet(call.session, conversation_id, persona, user=user, position=call.message_id)
@@ -180,6 +180,8 @@ def _state_of(reply: LastReply | None) -> str:
     if reply is None:
         return "none"
     state = reply.state if reply.kind is MessageKind.REPLY else ReplyState.FAILED
+    if reply.is_cut and state is ReplyState.SENT:
+        return "cut"
     return state.value if reply.burst or state is not ReplyState.FAILED else "gone"
 
 

@@ -128,6 +128,8 @@ class Finish(StrEnum):
     """The provider declined to answer (L12)."""
     INCOMPLETE = "incomplete"
     """The stream ended without saying why; the text is kept and flagged (L22)."""
+    REPEATING = "repeating"
+    """It went round in circles, and we ended it there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -73,6 +73,11 @@ class ReplyFilter:
         """Whether the rest of the answer is worthless."""
         return self._lines.stopped or self._loop.stopped
 
+    @property
+    def repeats(self) -> bool:
+        """Whether it stopped because the text repeats itself."""
+        return self._loop.stopped
+
     def feed(self, text: str) -> str:
         """Take a piece of the answer, return what may be shown now."""
         return self._loop.feed(self._lines.feed(text))

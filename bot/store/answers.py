@@ -38,6 +38,8 @@ class LastReply:
     kind: MessageKind
     position: int
     state: ReplyState
+    is_cut: bool
+    """Whether it stops before its own end."""
     text: str
     """Empty when a crash cut it off, so that nobody knows what was seen of it (S16), or when it was deleted."""
     burst: tuple[int, ...]
@@ -88,6 +90,7 @@ def last_reply(tx: Tx, conversation_id: int) -> LastReply | None:
         kind=MessageKind(answer.kind),
         position=answer.position,
         state=ReplyState(answer.state),
+        is_cut=answer.cut,
         text=answer.text if answer.deleted_at is None else "",
         burst=tuple(row.id for row in burst if row.deleted_at is None and row.standing != Standing.REFUSED.value),
         asker_key=burst[-1].author_key,

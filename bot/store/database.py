@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import structlog
-from sqlalchemy import Connection, Engine, StaticPool, create_engine, event
+from sqlalchemy import Connection, Engine, RootTransaction, StaticPool, create_engine, event
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, DatabaseError
+from sqlalchemy.exc import ArgumentError, DatabaseError, OperationalError
 
 from bot.errors import OperatorError
 
@@ -27,6 +27,8 @@ log = structlog.get_logger(__name__)
 
 BUSY_TIMEOUT_MS = 5000
 """How long a connection waits for another process's lock before it fails (S01)."""
+WAITS_FOR_LOCK = 12
+"""How many times the running bot waits so long before a transaction is given up, and what was to be stored is lost."""
 
 Tx = Connection
 """An open transaction, as query functions receive it."""
@@ -125,7 +127,7 @@ def _transaction(
 ) -> Callable[[], T]:
     def run() -> T:
         try:
-            with engine.begin() as tx:
+            with engine.connect() as tx, _begun(tx):
                 return work(tx, *args, **kwargs)
         except DatabaseError as error:
             if told := told_by(error.orig, database_file(engine.url)):
@@ -133,6 +135,21 @@ def _transaction(
             raise
 
     return run
+
+
+def _begun(tx: Tx) -> RootTransaction:
+    """A transaction, for which another program that has its own is waited for, as long as the operator may need."""
+    for wait in range(1, WAITS_FOR_LOCK):
+        try:
+            return tx.begin()
+        except OperationalError as error:
+            if getattr(error.orig, "sqlite_errorcode", 0) & _PRIMARY != sqlite3.SQLITE_BUSY:
+                raise
+            log.warning("database.locked", seconds=wait * BUSY_TIMEOUT_MS / 1000, remedy=END_THE_OTHER)
+    return tx.begin()
+
+
+END_THE_OTHER = "another program is writing to the database: let it end what it has begun, or end it"
 
 
 def told_by(error: BaseException | None, file: Path | None) -> DatabaseUnusable | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 ROWS: tuple[tuple[str, ...], ...] = (
     # A module imports from its own row and the rows above. A package stands for all its modules that no row names.
-    ("bot.sparing",),
+    ("bot.proxies", "bot.sparing"),
     ("bot", "bot.chat", "bot.errors", "bot.settings", "bot.env", "bot.telemetry", "bot.locale", "bot.tasks"),
     ("bot.spelling", "bot.sentences"),
     ("bot.personas", "bot.overrides", "bot.locks", "bot.llm", "bot.heard", "bot.storable", "bot.model_in_force"),

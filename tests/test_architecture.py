@@ -22,8 +22,8 @@ EVERYTHING = (*PRODUCT, "tests", "bench")
 
 AT_HOME_EVERYWHERE = {"pydantic", "pydantic_core", "structlog"}
 
-_BORDER = ("bot.chat", "bot.errors", "bot.sparing")
-_SHARED = ("adapters.incoming", "adapters.markup", "adapters.split", "adapters.pacing", "adapters.proxies")
+_BORDER = ("bot.chat", "bot.errors", "bot.proxies", "bot.sparing")
+_SHARED = ("adapters.incoming", "adapters.markup", "adapters.split", "adapters.pacing")
 ADAPTERS_MAY_IMPORT = (*_BORDER, *_SHARED)
 """Besides their own package, their SDK and the standard library."""
 MAY_IMPORT_ADAPTERS = ("bot.app", "bot.testing", "adapters")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import discord
 import pytest
 
-from adapters.proxies import proxy_for
+from bot.proxies import proxy_for
 from bot.tasks import Tasks
 from tests.emulators.discord import DiscordEmulator
 from tests.emulators.discord.harness import make_adapter

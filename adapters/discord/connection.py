@@ -22,8 +22,8 @@ from adapters.discord.lanes import Spawn
 from adapters.discord.limits import limits_told
 from adapters.discord.options import DiscordOptions
 from adapters.pacing import Refused, Unreachable
-from adapters.proxies import proxy_for
 from bot.errors import AdapterError
+from bot.proxies import proxy_for
 
 log = structlog.get_logger(__name__)
 

@@ -10,8 +10,8 @@ import discord.gateway
 import yarl
 
 from adapters.discord.connection import CONTENT_REMEDY, FATAL_CLOSES, NO_CONTENT, PORTAL
-from adapters.proxies import proxy_for
 from bot.chat import Finding, Severity
+from bot.proxies import proxy_for
 
 EXAMINE_SECONDS = 30.0
 """For everything together: the library repeats a request that failed for half a minute, which is long to wait for."""

@@ -20,9 +20,9 @@ import structlog
 from adapters.discord.inbound import files_of, noted, replied_to
 from adapters.discord.options import DiscordOptions
 from adapters.incoming import decode, image_type, inert, size_in_words
-from adapters.proxies import proxy_for
 from bot.chat import QUOTED, Attachment, AttachmentKind
 from bot.errors import UserError
+from bot.proxies import proxy_for
 
 log = structlog.get_logger(__name__)
 

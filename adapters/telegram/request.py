@@ -19,8 +19,8 @@ from telegram.request import BaseRequest, RequestData
 # The library builds its own calls from these; ours for updates needs the answer as plain JSON, which it does not offer.
 from telegram.request._requestparameter import RequestParameter
 
-from adapters.proxies import proxy_for
 from adapters.telegram.options import Timeouts
+from bot.proxies import proxy_for
 
 API_URL = "https://api.telegram.org/bot"
 FILE_URL = "https://api.telegram.org/file/bot"

@@ -7,14 +7,11 @@ TLS context.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx2
 
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
-"""This machine, the embedded model above all, is never reached through a proxy."""
+from bot.proxies import proxy_for
 
 Response = httpx2.Response
 """What the SDK gives back unread where it is asked to."""
@@ -28,7 +25,7 @@ class AiohttpTransport(httpx2.AsyncBaseTransport):
 
     def __init__(self, address: str, *, connect_seconds: float, idle_seconds: float) -> None:
         """`idle_seconds` is how long a connection is kept for the next request."""
-        self._proxy = _proxy_for(address)
+        self._proxy = proxy_for(address)
         self._connect_seconds, self._idle_seconds = connect_seconds, idle_seconds
         self._session: aiohttp.ClientSession | None = None
 
@@ -78,12 +75,3 @@ class _Body(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         self._answer.release()  # the connection is kept if all was read, and else closed
-
-
-def _proxy_for(address: str) -> str | None:
-    url = urlsplit(address)
-    host = url.hostname or ""
-    if host in LOOPBACK or proxy_bypass(host):
-        return None
-    proxies = getproxies()
-    return proxies.get(url.scheme) or proxies.get("all")

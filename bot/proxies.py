@@ -1,4 +1,4 @@
-"""Which proxy of the environment leads to an address. Knows no platform."""
+"""Which proxy of the environment leads to an address. Knows no platform and no model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 LOOPBACK = ("127.0.0.1", "::1", "localhost")
-"""This machine is never reached through a proxy."""
+"""This machine, the embedded model above all, is never reached through a proxy."""
 
 
 def proxy_for(address: str) -> str | None:

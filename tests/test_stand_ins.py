@@ -110,3 +110,14 @@ async def test_notes_are_taken_by_a_free_model_where_the_place_has_no_money_left
     rows = select(model_calls.c.model, model_calls.c.outcome).where(model_calls.c.purpose == "summary")
     calls = await chat.app.core.db.read(lambda tx: tx.execute(rows).all())
     assert calls[-2:] == [("test/scripted", "quota"), ("home/small", "stop")]
+
+
+async def test_notes_that_are_too_dear_behind_the_last_request_are_taken_by_a_free_model(make_app: MakeApp) -> None:
+    limits, reused = {"place": {"money_per_day": 14}, "warn_at": 1}, {"summary": {"reuse_prefix": "on"}}
+    chat = await open_chain(make_app, limits, context_tokens=16_384, **reused)
+    await ask(chat, 14)
+    await chat.say("/compact")
+    await settle(chat)
+    rows = select(model_calls.c.model, model_calls.c.outcome).where(model_calls.c.purpose == "summary")
+    calls = await chat.app.core.db.read(lambda tx: tx.execute(rows.order_by(model_calls.c.id)).all())
+    assert calls == [("test/scripted", "quota"), ("test/scripted", "quota"), ("home/small", "stop")]

@@ -12,7 +12,15 @@ from typing import TypeVar
 
 import structlog
 
-from bot.llm.model import ModelExhausted, ModelMessage, ModelRequest, ModelUnreachable, Role, ToolSpec
+from bot.llm.model import (
+    ModelExhausted,
+    ModelHeldBack,
+    ModelMessage,
+    ModelRequest,
+    ModelUnreachable,
+    Role,
+    ToolSpec,
+)
 from bot.memory.delta import BadDelta
 from bot.memory.request import (
     INDEXED,
@@ -160,7 +168,7 @@ class Reuse:
 
     async def try_behind(self, ask: Callable[[], Awaitable[R]], terms: Terms, *, is_last_word: bool) -> R | None:
         """What is told behind a last request; `None` where it is to be asked for in a prompt of its own: the reply
-        could not be used, or its model is away and has fallbacks, who have nothing of it in their caches.
+        could not be used, or its model is away or too dear and has fallbacks, who have nothing of it in their caches.
 
         Raises:
             ModelError: the model could not be asked.
@@ -169,7 +177,7 @@ class Reuse:
             return await ask()
         except BadDelta as error:
             self._fail(terms.model, str(error))
-        except (ModelUnreachable, ModelExhausted):
+        except (ModelUnreachable, ModelExhausted, ModelHeldBack):
             if is_last_word:
                 raise
         return None

@@ -60,8 +60,8 @@ class Transcriber:
         file = Recording(name=f"voice.{ENDINGS.get(media_type, 'ogg')}", media_type=media_type, data=recording.data)
         length = Usage(input_tokens=TOKENS_A_SECOND * seconds_of(recording))
 
-        async def listen(name: str, fallbacks: Sequence[str]) -> str:
-            seconds = self.servers.patience(name, self.given.timeout.total_seconds(), is_last=not fallbacks)
+        async def listen(name: str, fallbacks: Sequence[str], is_last: bool) -> str:
+            seconds = self.servers.patience(name, self.given.timeout.total_seconds(), is_last=is_last)
             async with self.calls.of_turn(turn, Purpose.TRANSCRIPTION, name, length, fallbacks) as call:
                 said = await self.servers.transcribe(name, file, seconds=seconds)
                 call.usage = said.usage or length
@@ -104,7 +104,8 @@ class Speaking:
             return b""
         given = self.given
 
-        async def say(name: str, fallbacks: Sequence[str]) -> bytes:  # takes as long as what is said; nobody waits
+        # It takes as long as what is said, and nobody waits for it.
+        async def say(name: str, fallbacks: Sequence[str], _is_last: bool) -> bytes:
             async with self.calls.of_turn(turn, Purpose.SPEECH, name, Usage(input_tokens=len(words)), fallbacks):
                 return await self.servers.speak(
                     name, words, voice=given.speaker, form=given.form, seconds=given.timeout.total_seconds()

@@ -23,6 +23,7 @@ from bot.llm.model import (
     ModelError,
     ModelEvent,
     ModelExhausted,
+    ModelHeldBack,
     ModelRefused,
     ModelRequest,
     ModelUnreachable,
@@ -275,7 +276,29 @@ async def test_where_the_others_are_left_alone_a_server_has_all_its_time() -> No
     stage = Stage({TWO: unreachable(TWO)})
     await stage.asked(TWO, model=TWO)
     await stage.ask(TWO)
-    assert stage.model.requests[-1].fallbacks == ()
+    assert stage.model.requests[-1].is_last
+
+
+async def test_a_model_that_is_left_alone_is_asked_where_a_limit_has_no_room_for_the_others() -> None:
+    stage = Stage({THREE: unreachable(THREE)})
+    await stage.asked(THREE, model=THREE)
+    stage.faults = {name: ModelHeldBack(name, "no room.", may_stand_in=True) for name in (ONE, TWO)}
+    assert await stage.asked(TWO, THREE) == [ONE, TWO, THREE]
+    assert [request.fallbacks for request in stage.model.requests[-3:]] == [(TWO, THREE), (THREE,), ()]
+    assert [request.is_last for request in stage.model.requests[-3:]] == [False, True, True]
+
+
+async def test_what_is_heard_or_spoken_goes_through_a_chain_by_the_same_rule() -> None:
+    stage, asked = Stage(), list[tuple[str, tuple[str, ...], bool]]()
+
+    async def ask(*given: Any) -> str:
+        asked.append(given)
+        if given[0] == ONE:
+            raise unreachable(ONE)
+        return str(given[0])
+
+    assert [await stage.router.first_of((ONE, TWO, THREE), ask) for _ in range(2)] == [TWO, TWO]
+    assert asked == [(ONE, (TWO, THREE), False), (TWO, (THREE,), False), (TWO, (THREE, ONE), False)]
 
 
 async def no_wait(_seconds: float) -> None:

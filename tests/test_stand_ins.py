@@ -83,16 +83,22 @@ async def test_X10_other_limits_and_chains_without_a_free_model_refuse_as_before
     assert len(chat.model.requests) == 2
 
 
-async def test_where_the_free_model_is_away_people_hear_that_and_the_limit_is_told(make_app: MakeApp) -> None:
+async def test_where_the_free_model_is_away_people_hear_that_and_are_answered_as_soon_as_it_is_back(
+    make_app: MakeApp,
+) -> None:
+    is_away = True
+
     def away(request: ModelRequest) -> Reply:
-        if request.model == "home/small":
+        if request.model == "home/small" and is_away:
             return Reply(text="", error=ModelUnreachable(request.model, "no answer."))
-        return Reply(text="ok", usage=USED)
+        return by_name(request)
 
     chat = await open_chain(make_app, {"person": {"money_per_day": 1.5}}, away)
     *_, (failed, limit) = await ask(chat, 3)
     assert "can't reach" in failed
     assert limit.startswith(SAYS["person"])
+    is_away = False
+    assert await ask(chat, 1) == [["home/small says so"]], "although it is left alone for a while"
 
 
 async def test_nobody_is_told_of_a_limit_that_is_not_theirs(make_app: MakeApp) -> None:

@@ -148,7 +148,7 @@ class OpenAIModel(Endpoints):
         provider = self.provider_of(request.model)
         is_told = self._thinking(request).get("can_stop_thinking", False) and not request.thinking
         may_think = request.thinking or (self._catalogue.limits(request.model).thinking and not is_told)
-        return provider.patience(provider.first_token_timeout, is_last=may_think or not request.fallbacks)
+        return provider.patience(provider.first_token_timeout, is_last=may_think or request.is_last)
 
     def _begin(self, request: ModelRequest) -> _Call:
         provider, model = self.provider_of(request.model), request.model.partition("/")[2]
@@ -246,7 +246,7 @@ class OpenAIModel(Endpoints):
             call.tried.append(quirk)
             return
         most, longest = MOST_RETRIES, LONGEST_RETRY_AFTER_SECONDS
-        if call.request.fallbacks:
+        if not call.request.is_last:
             most, longest = 1, LONGEST_RETRY_AFTER_WITH_FALLBACKS_SECONDS
         too_long = refusal.patience is not None and refusal.patience > longest
         if call.has_shown or not refusal.passes or refusal.overflow or too_long or call.retries == most:

@@ -116,6 +116,13 @@ class ModelRequest:
     """Whether it is about its images: no model that may answer gets it without them."""
     fallbacks: tuple[str, ...] = ()
     """Which models can still answer instead, in this order, where the server of `model` does not (`bot.llm.router`)."""
+    are_fallbacks_away: bool = False
+    """Whether all of those have failed lately."""
+
+    @property
+    def is_last(self) -> bool:
+        """Whether nobody else is worth being asked soon."""
+        return not self.fallbacks or self.are_fallbacks_away
 
 
 class Finish(StrEnum):

@@ -84,7 +84,8 @@ class Router:
             told, has_shown, begun = name, False, self._clock()
             started = begun
             try:
-                asked = replace(self._fitted(request, name), fallbacks=order[place:fresh])
+                fitted, is_last = self._fitted(request, name), place >= fresh
+                asked = replace(fitted, fallbacks=order[place:], are_fallbacks_away=is_last)
                 async with aclosing(self._model.stream(asked)) as events:
                     async for event in events:
                         if isinstance(event, TextDelta | Completion):
@@ -101,9 +102,9 @@ class Router:
                 total_ms = round((self._clock() - started) * 1000)
                 yield Attempt(model=name, outcome=error.kind, total_ms=total_ms, fault=error)
 
-    async def first_of(self, models: Sequence[str], ask: Callable[[str, tuple[str, ...]], Awaitable[R]]) -> R:
+    async def first_of(self, models: Sequence[str], ask: Callable[[str, tuple[str, ...], bool], Awaitable[R]]) -> R:
         """What the first of some models gives that can be asked, by the same rule as for answers.
-        `ask(model, fallbacks)` asks one of them; the others can still be asked instead.
+        `ask(model, fallbacks, is_last)` asks one of them; the others can still be asked instead, unless `is_last` soon.
 
         Raises:
             ModelError: nobody gives it.
@@ -112,7 +113,7 @@ class Router:
         for place, name in enumerate(order, start=1):
             begun = self._clock()
             try:
-                given = await ask(name, order[place:fresh])
+                given = await ask(name, order[place:], place >= fresh)
             except ModelError as error:
                 self._note_fault(name, error, since=begun)
                 if name == order[-1] or not _may_go_on(error, is_fallback=name != models[0]):

@@ -87,5 +87,10 @@ async def test_in_the_terminal_a_path_brings_the_file_that_a_command_takes(
         await file.fetch(3)
     line, missing = attached("/lore import far/nothing.json --replace", chat.app.menu)
     assert "There is no file “far/nothing.json”; I looked from" in (await chat.say(line, attachments=missing))[0]
+    line, folder = attached("/lore import ./ --replace", chat.app.menu)
+    assert await chat.say(line, attachments=folder) == ["“./” is a folder. I need a file in it."]
+    (book.parent / "noise.png").write_bytes(b"\0\1\2" * 99)
+    line, noise = attached("/lore import noise.png", chat.app.menu)
+    assert "no kind of file that lorebooks come in. Send a lorebook" in (await chat.say(line, attachments=noise))[0]
     for other in ("/lore import nothing", "/memory add fact hill.json", "hill.json", "/lore", "/lore import \0"):
         assert attached(other, chat.app.menu) == (other, ())

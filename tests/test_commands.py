@@ -112,7 +112,7 @@ async def changes(chat: Chat) -> int:
 async def test_in_groups_changes_need_the_platforms_own_rights(make_app: MakeApp, line: str) -> None:
     chat = await open_chat(make_app, persona="bryony")
     for told in (await chat.say(f"/{line}", channel=GROUP), await chat.press(line, channel=GROUP)):
-        assert told == ["Only people who manage this channel can change that."]
+        assert told == ["Only people who manage this chat can change that."]
     assert await changes(chat) == 0
     chat.adapter.managers.add("alice")
     assert "Only people" not in (await chat.say(f"/{line}", channel=GROUP))[0]

@@ -96,7 +96,7 @@ async def test_the_book_of_a_group_is_changed_and_seen_by_those_who_manage_it(ma
     chat = await open_chat(make_app, **MANAGED)
     assert "(This place)" in await chat.ask("/lore add tide The tide is high", channel=GROUP)
     refused = await chat.ask("/lore add tide Low --for place", channel=GROUP, author=BOB)
-    assert refused == "Only people who manage this channel can change that."
+    assert refused == "Only people who manage this chat can change that."
     assert "(Yours)" in await chat.ask("/lore add boat Bob's boat", channel=GROUP, author=BOB)
     for command in ("/lore edit 1 Gone --for place", "/lore remove 1 --for place", "/lore export --for place"):
         assert await chat.ask(command, channel=GROUP, author=BOB) == refused

@@ -146,7 +146,7 @@ async def test_hostile_texts_are_inert_in_lists_and_forge_nothing_in_prompts(mak
         ("event Ferry -d someday", "“someday” is no day I know. Write it like 2026-11-01; today and tomorrow will do"),
         ("fact likes tea -d today", "have no day"),
         ("event Ferry -w Alice", "nobody's in particular"),
-        ("fact likes tea -w Zoe", "nobody called “Zoe” here."),
+        ("fact likes tea -w Zoe", "nobody called “Zoe” here. A name of several words belongs in quotes."),
         ("fact likes tea -w Alicia", "Did you mean Alice?"),
     ],
 )
@@ -154,6 +154,15 @@ async def test_what_cannot_be_written_down_is_told_with_the_remedy(make_app: Mak
     chat = await open_chat(make_app, **SMALL)
     assert told in await chat.ask(f"/memory add {typed}")
     assert "no notes" in await chat.ask("/memory")
+
+
+@pytest.mark.parametrize(("who", "near"), [("Zoe Ray", ""), ("Al ice", "mean Alice?")])
+async def test_who_has_quoted_a_name_is_not_told_to_quote_it(make_app: MakeApp, who: str, near: str) -> None:
+    chat = await open_chat(make_app, **SMALL)
+    told = await chat.ask(f'/memory add fact likes tea -w "{who}"')
+    assert f"nobody called “{who}” here." in told
+    assert near in told
+    assert "quotes" not in told
 
 
 async def test_events_without_a_day_are_of_today(make_app: MakeApp) -> None:

@@ -130,6 +130,7 @@ async def test_follow_ups_are_closed_and_opened_again(make_app: MakeApp) -> None
     await chat.say("hello")
     assert "Book the ferry" not in system_text(chat.model.requests[-1])
     assert await chat.ask("/follow-ups done 2") == "2 is done already."
+    assert "no follow-up under the number “1” here. /follow-ups shows" in await chat.ask("/follow-ups reopen 1")
     assert "**Closed**\n- `2` **Alice**: Book the ferry (due 2026-12-24) (done)" in await chat.ask("/follow-ups")
     assert await chat.offers("follow-ups done", "item", "") == []
     assert await chat.offers("follow-ups reopen", "item", "") == ["2 · Book the ferry"]

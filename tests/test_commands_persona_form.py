@@ -138,7 +138,7 @@ async def test_rights_are_asked_again_when_a_form_comes_back(make_app: MakeApp) 
     form = await form_of(chat, f"persona edit -p {persona_id}", channel=GROUP)
     forged = replace(opening(form.command, GROUP, BOB), filled={"name:x": "Mine"})
     await chat.app.pipeline.deliver(forged)
-    assert chat.last_reply.text == "Only people who manage this channel can change that."
+    assert chat.last_reply.text == "Only people who manage this chat can change that."
     strange = replace(opening(form.command, GROUP), filled={"extensions:x": "{}", "creator:x": "me", "": ""})
     await chat.app.pipeline.deliver(strange)
     assert chat.last_reply.text == "Nothing of **Mira** was changed."

@@ -37,7 +37,9 @@ async def test_a_stream_under_another_name_is_read_all_the_same(kind: str) -> No
 async def test_a_web_page_instead_of_an_answer_points_to_the_address() -> None:
     page = Refuse(status=200, body="<html>Welcome!</html>", headers={"Content-Type": "text/html; charset=utf-8"})
     async with bench(page) as it:
-        with pytest.raises(ModelUnreachable, match=r"a web page came .* without its /v1"):
+        with pytest.raises(
+            ModelUnreachable, match=r"a web page came .* without its /v1\. Check PROVIDERS__TEST__BASE_URL"
+        ):
             await it.ask(asks())
 
 

@@ -143,6 +143,7 @@ async def test_K03_an_address_that_comes_back_is_connected_again() -> None:
         (McpSettings(command="/etc/passwd"), "its program may not be run: /etc/passwd"),
         (plain(timeout=0.2, is_silent=True), "it does not answer"),
         (plain().model_copy(update={"command": "/no/such/program"}), "there is no program '/no/such/program'"),
+        (McpSettings(command="cat"), "it speaks no MCP"),
         (plain(calls={}, tools=[{"name": 5}]), "it says what is not of the protocol"),
     ],
 )

@@ -102,7 +102,7 @@ async def test_X13_status_and_tools_tell_why_a_server_is_away_to_the_operator_al
         status = await chat.ask("/status", author=who)
         tools = await chat.ask("/tools", author=who)
         await chat.app.close()
-    assert "`lab` is on (default): – The server lab is not connected" in tools
+    assert "`lab` is on (default): The server lab is not connected" in tools
     for told_where in (status, tools):
         assert "The server lab is not connected" in told_where
         assert ("no module named secret" in told_where) == (who is OPERATOR)

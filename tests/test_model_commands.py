@@ -130,7 +130,7 @@ async def test_another_model_can_be_named_and_only_that_one_is_forgotten(
 @pytest.mark.parametrize(
     ("access", "manages", "told"),
     [
-        ({}, False, "Only people who manage this channel can change that."),
+        ({}, False, "Only people who manage this chat can change that."),
         ({}, True, "Forgotten about **test/scripted**"),
         ({"open_commands": True}, False, "Forgotten about **test/scripted**"),
         (

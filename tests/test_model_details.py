@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from bot.llm.configured import LocalModel, model_catalogue
+from bot.settings import Settings
 from bot.testing import FakeAdapter
 from tests.conftest import MakeApp
 from tests.emulators.openai import OpenAIEmulator
@@ -65,6 +67,15 @@ async def test_info_tells_of_any_model_what_it_takes_gives_and_costs(opened: Ope
 async def test_what_the_operator_states_counts(opened: Open, models: dict[str, Any], told: str) -> None:
     chat = await opened(models={"shop/mystery": models})
     assert told in await chat.ask("/model info shop/mystery")
+
+
+def test_the_window_of_the_embedded_model_is_ours_to_state() -> None:
+    local = LocalModel(
+        name="small", base_url="http://127.0.0.1/v1", api_key="", context_window=4_096, parameters={}, headers={}
+    )
+    assert model_catalogue(Settings(), local).limits("local/small").source == "embedded"
+    stated = Settings(models={"local/small": {"context_window": 2_048}})
+    assert model_catalogue(stated, local).limits("local/small").source == "configured"
 
 
 async def test_info_tells_who_chose_the_model_of_a_place(opened: Open) -> None:

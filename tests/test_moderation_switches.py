@@ -14,7 +14,7 @@ from tests.conftest import MakeApp
 from tests.talking import BOB, GROUP, open_chat
 
 INPUT = "That was refused by the rules of moderation here, so nothing answers it."
-NOT_YOURS = "Only people who manage this channel can change that."
+NOT_YOURS = "Only people who manage this chat can change that."
 ADMIN = make_author("Ada")
 
 

@@ -49,6 +49,12 @@ async def tell(chat: Chat, now: datetime) -> list[str]:
     return [reply.text for reply in chat.adapter.replies[before:]]
 
 
+@pytest.mark.parametrize(("tools", "told"), [(True, "Ask me in your own words"), (False, "cannot set any")])
+async def test_where_no_reminder_waits_it_is_told_how_to_get_one(make_app: MakeApp, tools: bool, told: str) -> None:
+    chat = await open_reminding(make_app, [], models={"test/scripted": {"tools": tools}})
+    assert told in await chat.ask("/reminders")
+
+
 async def test_a_reminder_is_told_once_in_the_chat_that_asked_for_it(make_app: MakeApp) -> None:
     chat = await open_reminding(make_app, [calls("remind_me", text="the cake", when="in 20 minutes")])
     assert await chat.say("remind me of the cake in 20 minutes") == ["Fine."]

@@ -55,7 +55,11 @@ def _without(line: str, word: Word) -> str:
 
 
 def _missing(name: str) -> Attachment:
+    is_folder = os.path.isdir(os.path.expanduser(name))  # unlike Path.is_dir, takes any name
+
     async def fetch(_limit: int) -> bytes:
+        if is_folder:
+            raise UserError("file-is-folder", name=name)
         raise UserError("file-not-there", name=name, folder=str(Path.cwd()))
 
     return Attachment(kind=AttachmentKind.OTHER, name=PurePath(name).name, note="file", fetch=fetch)

@@ -190,7 +190,7 @@ def _install(say: Words, model: ModelFile) -> None:
     from bot.llm import install
 
     print(say("start-getting", model=model.title, size=f"{model.size / 1e6:.0f}"), flush=True)
-    install_with_bar(model, install.cache_directory())
+    install_with_bar(model, install.cache_directory(), told=say("start-bar", model=model.name))
 
 
 def _miss(model: ModelFile) -> None:

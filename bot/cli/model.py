@@ -109,14 +109,15 @@ async def _forget(database: str, endpoint: str, model: str) -> list[str]:
     return sorted(one.quirk.value for one in known if (one.endpoint, one.model) == (endpoint, model))
 
 
-def install_with_bar(model: ModelFile, cache: Path, *, quiet: bool = False) -> Path:
-    """Install a model and show how far it is.
+def install_with_bar(model: ModelFile, cache: Path, *, told: str = "", quiet: bool = False) -> Path:
+    """Install a model and show how far it is, behind what is told of it.
 
     Raises:
         ModelInstallError: as `bot.llm.install.install` does.
     """
     try:
-        with _bar(model, quiet=quiet) as progress:
+        told = told or f"Getting the {model.name} model"
+        with _bar(model, told, quiet=quiet) as progress:
             return files.install(model, cache, progress=progress)
     except KeyboardInterrupt:
         print("Interrupted. What has arrived is kept: run it again to resume.", file=sys.stderr)
@@ -124,13 +125,13 @@ def install_with_bar(model: ModelFile, cache: Path, *, quiet: bool = False) -> P
 
 
 @contextmanager
-def _bar(model: ModelFile, *, quiet: bool) -> Iterator[files.Progress]:
+def _bar(model: ModelFile, told: str, *, quiet: bool) -> Iterator[files.Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), disable=quiet) as progress:
-        task = progress.add_task(f"Getting the {model.name} model", total=model.size)
+        task = progress.add_task(told, total=model.size)
         yield lambda done, total: progress.update(task, completed=done, total=total)
 
 

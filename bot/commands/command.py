@@ -177,6 +177,10 @@ class Desk:
         """Whether a model takes pictures, as far as is known."""
         return self.limits(model).vision and Quirk.NO_IMAGES not in self.learned(model)
 
+    def calls_tools(self, model: str) -> bool:
+        """Whether a model can call tools, as far as is known."""
+        return self.limits(model).tools and Quirk.NO_TOOLS not in self.learned(model)
+
     async def demand_quota(self, call: Call) -> None:
         """Count a command that costs a model call against the limits (X10).
 

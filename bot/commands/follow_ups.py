@@ -44,7 +44,7 @@ async def reopen(call: Call, desk: Desk) -> Outbound:
 
 
 async def _set_state(state: FollowUpState, call: Call, desk: Desk) -> Outbound:
-    item = (await demand_item(call, desk)).item
+    item = (await demand_item(call, desk, "follow-ups-no-item")).item
     if item.new.kind is not ItemKind.FOLLOW_UP:
         raise UserError("follow-ups-other", item=str(item.id))
     if item.new.state is state:

@@ -68,13 +68,22 @@ def read_lore(data: bytes) -> Brought:
     """
     from bot.personas.lorebook import LoreIndex, find_book, read_book
 
-    whole = read_json(data, max_bytes=MAX_FILE_BYTES) if _is_text(data) else read_file(data).card.character_book
+    whole = read_json(data, max_bytes=MAX_FILE_BYTES) if _is_text(data) else _book_of_card(data)
     found = find_book(whole)
     if found is None:
         raise CardError("card-without-book", "card-without-book-remedy")
     book, warnings = read_book(found, max_entries=PLACE_ENTRIES)
     useless = LoreIndex(book, name="").warnings
     return Brought(book=book, entries=tuple(map(entry_mapping, book.entries)), warnings=(*warnings, *useless))
+
+
+def _book_of_card(data: bytes) -> object:
+    try:
+        return read_file(data).card.character_book
+    except CardError as error:
+        if error.problem.message_id == "card-file-kind":
+            raise CardError("lore-file-kind", "card-without-book-remedy") from error
+        raise
 
 
 def _is_text(data: bytes) -> bool:

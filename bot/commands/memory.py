@@ -180,8 +180,8 @@ async def forget_item(call: Call, desk: Desk) -> Outbound:
     return desk.say("memory-forgotten", call, item=str(item.id))
 
 
-async def demand_item(call: Call, desk: Desk) -> Kept:
-    """The live item that the option ITEM names, if it is the caller's to change.
+async def demand_item(call: Call, desk: Desk, if_none: str = "memory-no-item") -> Kept:
+    """The live item that the option ITEM names, if it is the caller's to change; `if_none` says that there is none.
 
     Raises:
         UserError: there is none of that number here, or it concerns somebody else.
@@ -190,7 +190,7 @@ async def demand_item(call: Call, desk: Desk) -> Kept:
     found = re.match(r"#?(\d{1,15})\b", typed)
     kept = await desk.db.read(archive.find_item, call.conversation_id, int(found[1])) if found else None
     if kept is None:
-        raise UserError("memory-no-item", item=typed)
+        raise UserError(if_none, item=typed)
     is_own = call.inbound.author.key in (kept.item.new.subject, kept.made_by)
     if not is_own and not await desk.may_manage(call):
         raise UserError("memory-not-yours")

@@ -26,9 +26,10 @@ def who_is_meant(typed: str, people: Mapping[str, str]) -> str:
         return found[0]
     if found:
         raise UserError("memory-who-several", who=typed, keys=", ".join(found))
+    is_whole = " " in typed  # quoted, or chosen from a menu
     if near := near_names(typed, people.values()):
-        raise UserError("memory-who-near", who=typed, near=", ".join(near))
-    raise UserError("memory-who-unknown", who=typed)
+        raise UserError("memory-who-near" if is_whole else "memory-who-near-unquoted", who=typed, near=", ".join(near))
+    raise UserError("memory-who-unknown" if is_whole else "memory-who-unquoted", who=typed)
 
 
 async def suggest_people(desk: Desk, query: ValueQuery) -> Sequence[str]:

@@ -9,6 +9,7 @@ from bot.chat import CommandSpec, OptionKind, OptionSpec, Outbound, ValueQuery
 from bot.commands.command import Call, Command, Desk, inert
 from bot.commands.pages import PAGE, page_of, paged
 from bot.errors import UserError
+from bot.model_in_force import model_in_force
 from bot.store.database import Tx
 from bot.store.reminders import Reminder, cancel_reminder, reminders_of
 from bot.store.sessions import find_session
@@ -20,7 +21,9 @@ async def list_reminders(call: Call, desk: Desk) -> Outbound:
     seen = seen_in(call.session.id, is_dm=call.inbound.channel.is_dm)
     waiting = await desk.db.read(reminders_of, call.inbound.author.key, seen)
     if not waiting:
-        return desk.say("reminders-none", call)
+        model = model_in_force(desk.models, call.settings).name
+        can_set = desk.calls_tools(model)
+        return desk.say("reminders-none", call) if can_set else desk.say("reminders-not-by-model", call, model=model)
     page = page_of(waiting, call)
     lines = [_line(reminder, call, desk) for reminder in page.entries]
     heading = desk.text("reminders-list", call.locale, count=len(waiting))

@@ -12,7 +12,6 @@ from bot.commands.members import OF
 from bot.commands.servers import away_line
 from bot.commands.tool_rights import find_group, groups_at
 from bot.errors import UserError
-from bot.llm.quirks import Quirk
 from bot.model_in_force import model_in_force
 from bot.prompt.build import NoRoom
 from bot.tools import Tool
@@ -33,8 +32,10 @@ async def list_tools(call: Call, desk: Desk) -> Outbound:
     for group in groups:
         is_on = group in on or ALL_GROUPS in on
         word = "tools-group-on" if is_on else "tools-group-off"
-        told = desk.text(word, call.locale, group=group, names=_names_of(group, tools), source=source)
-        lines.append(" ".join((told, *_away(group, call, desk))))
+        away = [*_away(group, call, desk)]
+        names = _names(tool for tool in tools if tool.group == group) or ("" if away else NONE)
+        told = desk.text(word, call.locale, group=group, names=names, source=source)
+        lines.append(" ".join((told.rstrip(), *away)))
     pieces = [desk.text("tools-list", call.locale), "\n".join(f"- {line}" for line in lines)]
     pieces.append(desk.text("tools-switch" if groups else "tools-no-groups", call.locale))
     if missing := [group for group in on if group not in (*groups, ALL_GROUPS)]:
@@ -42,7 +43,7 @@ async def list_tools(call: Call, desk: Desk) -> Outbound:
     if left_out := await _left_out(call, desk):
         pieces.append(desk.text("tools-left-out", call.locale, names=", ".join(left_out)))
     model = model_in_force(desk.models, call.settings).name
-    if not desk.limits(model).tools or Quirk.NO_TOOLS in desk.learned(model):
+    if not desk.calls_tools(model):
         pieces.append(desk.text("tools-not-by-model", call.locale, model=model))
     return Outbound(text="\n\n".join(pieces))
 
@@ -55,10 +56,6 @@ async def _left_out(call: Call, desk: Desk) -> Sequence[str]:
         )
     except NoRoom:
         return ()
-
-
-def _names_of(group: str, tools: Sequence[Tool]) -> str:
-    return _names(tool for tool in tools if tool.group == group) or NONE
 
 
 def _away(group: str, call: Call, desk: Desk) -> Iterator[str]:

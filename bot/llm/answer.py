@@ -43,6 +43,13 @@ class BrokenAnswer(Exception):
         super().__init__(str(body))
 
 
+class WebPage(BrokenAnswer):
+    """A page for people came instead."""
+
+    def __init__(self) -> None:
+        super().__init__("a web page came instead of an answer, as from an address without its /v1")
+
+
 class _Call:
     """One tool call whose parts are still coming in."""
 

@@ -31,7 +31,7 @@ class ModelLimits:
     thinking: bool = False
     """Whether it can reason before it answers."""
     tools: bool = True
-    source: Literal["configured", "catalogue", "default"] = "default"
+    source: Literal["configured", "embedded", "catalogue", "default"] = "default"
     """Where the window comes from."""
 
 
@@ -44,6 +44,8 @@ class LimitsOverride:
     vision: bool | None = None
     thinking: bool | None = None
     tools: bool | None = None
+    source: Literal["configured", "embedded"] = "configured"
+    """Who states the window: the operator, or we, as we run the model."""
 
 
 class ModelCatalogue:
@@ -112,7 +114,7 @@ def _overridden(limits: ModelLimits, stated: LimitsOverride) -> ModelLimits:
         vision=limits.vision if stated.vision is None else stated.vision,
         thinking=limits.thinking if stated.thinking is None else stated.thinking,
         tools=limits.tools if stated.tools is None else stated.tools,
-        source="configured" if stated.context_window else limits.source,
+        source=stated.source if stated.context_window else limits.source,
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import structlog
 
-from bot.llm.answer import Answer, BrokenAnswer
+from bot.llm.answer import Answer, BrokenAnswer, WebPage
 from bot.llm.catalogue import ModelCatalogue
 from bot.llm.connection import FAULTS
 from bot.llm.endpoints import Endpoints, Provider
@@ -42,8 +42,6 @@ LONGEST_RETRY_AFTER_WITH_FALLBACKS_SECONDS = 2.0
 
 CLOSING_SECONDS = 5.0
 """How long a server that said why its answer ended may take to count it and to close the stream; ours to choose."""
-
-PAGE = "a web page came instead of an answer, as from an address without its /v1"
 
 REASONING_ROOM = 8_192
 """Tokens added to the output limit where a model reasons within it (L18), at most a quarter of the window."""
@@ -220,7 +218,7 @@ class OpenAIModel(Endpoints):
                     patience = min(call.deadline, loop.time() + silence)
         except StopAsyncIteration:
             if "html" in kind and not answer.has_begun:
-                raise BrokenAnswer(PAGE) from None
+                raise WebPage from None
         except TimeoutError:
             if answer.finish is None:
                 raise

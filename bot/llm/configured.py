@@ -107,7 +107,9 @@ def model_catalogue(settings: Settings, local: LocalModel | None) -> ModelCatalo
     }
     if local is not None:
         # The small models write calls that no parser recognises: offering tools only confuses them.
-        stated[LOCAL] = LimitsOverride(context_window=local.context_window, tools=False, vision=False)
+        stated[LOCAL] = LimitsOverride(
+            context_window=local.context_window, tools=False, vision=False, source="embedded"
+        )
     stated |= {name: LimitsOverride(**given.model_dump(exclude=PRICES)) for name, given in settings.models.items()}
     return ModelCatalogue(stated)
 

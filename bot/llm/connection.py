@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from bot.llm.answer import BrokenAnswer
+from bot.llm.answer import BrokenAnswer, WebPage
 from bot.llm.refusals import Refusal, read_refusal
 from bot.llm.transport import AiohttpTransport, Response, Undecodable, leave_out_bearer
 from bot.sparing import put_off
@@ -153,6 +153,8 @@ def read_fault(error: Exception, *, address: str, limits: str) -> Refusal:
         case openai.APIConnectionError() | aiohttp.ClientError():
             shown = address.rpartition("@")[2]  # without a password in it
             return Refusal(message=f"no connection to {shown}: {_root_of(error)!r}", is_unconnected=True)
+        case WebPage():
+            return Refusal(message=str(error), is_page=True)
         case openai.APIError() | BrokenAnswer():
             return read_refusal(None, error.body, fallback=str(error))
         case TimeoutError():

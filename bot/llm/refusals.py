@@ -91,6 +91,8 @@ class Refusal:
     """Whether another attempt is useless, whatever else is known."""
     is_unconnected: bool = False
     """Whether the server was not even reached."""
+    is_page: bool = False
+    """Whether a page for people came instead of an answer."""
     patience: float | None = None
     """Seconds that the server asks to wait."""
 
@@ -158,8 +160,9 @@ def error_for(refusal: Refusal, model: str, *, secret: str = "") -> ModelError:
     if refusal.status == 402 or _EXHAUSTED.search(refusal.text):
         return ModelExhausted(model, f"no credit left: {said}", "Look into the account at the provider.")
     if refusal.passes or refusal.status in _PASSING:
-        later, is_of_server = "Trying later may help.", refusal.is_unconnected
-        return ModelUnreachable(model, said, later, patience=refusal.patience, is_of_server=is_of_server)
+        remedy = f"Check {prefix}BASE_URL." if refusal.is_page else "Trying later may help."
+        is_of_server = refusal.is_unconnected
+        return ModelUnreachable(model, said, remedy, patience=refusal.patience, is_of_server=is_of_server)
     return ModelRefused(model, said) if refusal.status else ModelError(model, said)
 
 

@@ -26,7 +26,7 @@ async def test_a_card_from_the_menu_is_shown_confirmed_used_and_exported_as_it_c
     lab: DiscordLab, spot: Spot
 ) -> None:
     refused = await spot.slash(lab.bob, "persona import", file=("mira.png", card("Mira")))
-    assert lab.told(refused) == "Only people who manage this channel can change that."
+    assert lab.told(refused) == "Only people who manage this chat can change that."
     shown = await spot.slash(lab.alice, "persona import", file=("mira.png", card("Mira")))
     assert lab.told(shown).startswith("**Mira**, as I read it from mira.png (PNG):")
     assert lab.is_private(shown)

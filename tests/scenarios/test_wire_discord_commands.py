@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.asyncio(loop_scope="module"),
 ]
 
-NEEDS_RIGHTS = "Only people who manage this channel can change that."
+NEEDS_RIGHTS = "Only people who manage this chat can change that."
 NOT_OPEN = "Sorry, I'm not open to you here. That is up to the person who runs me."
 
 

@@ -92,7 +92,7 @@ async def test_a_form_is_opened_filled_in_and_taken_back(lab: DiscordLab, spot: 
 async def test_who_may_not_edit_gets_no_form_but_is_told_why(lab: DiscordLab, spot: Spot) -> None:
     persona_id = await bring(spot, "Vera")
     refused = await spot.slash(lab.bob, "persona edit", persona=persona_id)
-    assert lab.told(refused) == "Only people who manage this channel can change that."
+    assert lab.told(refused) == "Only people who manage this chat can change that."
     assert refused.modal is None
 
 

@@ -48,7 +48,7 @@ async def test_a_strangers_conversation_survives_a_restart(lab: TelegramLab) -> 
         assert await bot.stop() == 0
     _, refused, switched, greeting, *_ = telegram.bot_texts(group)
     assert (refused, switched) == (
-        "Only people who manage this channel can change that.",
+        "Only people who manage this chat can change that.",
         "From now on Bryony speaks here.",
     )
     assert "You are Bryony." in lab.model.last.system

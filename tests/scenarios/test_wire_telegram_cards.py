@@ -40,7 +40,7 @@ async def test_a_card_is_sent_confirmed_by_its_button_used_and_exported(lab: Tel
         refusal, question = await telegram.wait_for(
             lambda: found if len(found := telegram.bot_messages(group)) == 2 else None
         )
-        assert read(refusal).startswith("Only people who manage this channel")
+        assert read(refusal).startswith("Only people who manage this chat")
         assert read(question).startswith("Mira, as I read it from mira.charx (CHARX):")
         telegram.press(alice, question, "Yes")
         kept = await telegram.wait_for(

@@ -188,7 +188,11 @@ def _told(error: BaseException, clues: Sequence[str]) -> str:
     return ": ".join(filter(None, (" ".join(said.split()), " · ".join(clues))))
 
 
-_PLAINLY = {"Connection closed": "it has ended", "All connection attempts failed": "nothing answers at its address"}
+_PLAINLY = {
+    "Connection closed": "it has ended",
+    "All connection attempts failed": "nothing answers at its address",
+    "Method not found": "it speaks no MCP",  # not even how a connection begins
+}
 """What libraries say in words of their own."""
 
 

@@ -38,6 +38,9 @@ class Progress:
     """Whether nobody may read the answer yet: hooks are to have it first."""
     following: tuple[TurnRequest, ...] = ()
     """Turns of other personas that the answer calls."""
+    held_back: tuple[Ruling, ...] = ()
+    """What people have not heard yet of limits because of which another model was asked; known once `take_calls` was.
+    """
     was_folded: bool = False
     """Whether old messages were to move into memory before the answer."""
 
@@ -52,16 +55,12 @@ class Progress:
         """What people have read of the answer, or may read now."""
         return "" if self.is_held else self.answer.text
 
-    @property
-    def held_back(self) -> tuple[Ruling, ...]:
-        """What people have not heard yet of limits because of which another model answers."""
-        faults = (attempt.fault for call in self.answer.calls for attempt in call.attempts)
-        rulings = (fault.ruling for fault in faults if isinstance(fault, OverBudget))
-        return tuple(ruling for ruling in rulings if ruling.admission is Admission.NOTICE)
-
     def take_calls(self) -> list[CallRecord]:
         """What the ledger keeps of the calls, once: whoever is cancelled while storing them has stored them."""
         records = list(call_records(self.turn, self.answer, self.estimate))
+        faults = (attempt.fault for call in self.answer.calls for attempt in call.attempts)
+        rulings = (fault.ruling for fault in faults if isinstance(fault, OverBudget))
+        self.held_back += tuple(ruling for ruling in rulings if ruling.admission is Admission.NOTICE)
         self.answer.calls = []
         return records
 

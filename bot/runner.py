@@ -90,6 +90,8 @@ class TurnRunner:
             return ()
         try:
             await self._carry_out(progress, stream)
+            for ruling in progress.held_back:
+                self.tasks.spawn("tell of a limit", self._tell_ruling(progress, ruling))
         except DiskFull as error:
             await self._leave_unstored(progress, stream, error)
         except asyncio.CancelledError:
@@ -312,8 +314,6 @@ class TurnRunner:
     async def _settle(self, progress: Progress, parts: tuple[SentPart, ...], *, cut: bool = False) -> None:
         progress.control.is_settling = True
         self.rounds.end(progress.turn)
-        for ruling in progress.held_back:
-            self.tasks.spawn("tell of a limit", self._tell_ruling(progress, ruling))
         text = progress.said if progress.kind is MessageKind.REPLY else ""
         rounds = tuple(tool_round(exchange, self.count) for exchange in progress.answer.exchanges)
         settled = Settled(text=text, tokens=self.count(text), parts=parts, cut=cut, rounds=rounds)

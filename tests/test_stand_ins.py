@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from sqlalchemy import select
 
 from bot.llm.model import ModelRequest, ModelUnreachable
 from bot.store.ledger_tables import model_calls
-from bot.testing import Reply, ScriptedModel
+from bot.testing import Reply, ScriptedModel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import GIST
 from tests.spending import PRICED, USED, ask, open_limited, quota, reserved, settle, spent
@@ -99,6 +100,25 @@ async def test_where_the_free_model_is_away_people_hear_that_and_are_answered_as
     assert limit.startswith(SAYS["person"])
     is_away = False
     assert await ask(chat, 1) == [["home/small says so"]], "although it is left alone for a while"
+
+
+async def test_who_goes_on_before_the_free_model_has_answered_hears_of_the_limit_all_the_same(
+    make_app: MakeApp,
+) -> None:
+    holds = [asyncio.Event()]
+
+    def slow(request: ModelRequest) -> Reply:
+        is_first = request.model == "home/small" and holds
+        return Reply(text="late", hold=holds.pop()) if is_first else by_name(request)
+
+    chat = await open_chain(make_app, {"person": {"money_per_day": 1.5}}, slow, burst_ms=60_000)
+    await ask(chat, 2)
+    await chat.app.pipeline.deliver(make_inbound("hello"))
+    await chat.model.wait_for(3)
+    told = await chat.say("and how are you?")
+    assert "home/small says so" in told
+    assert [text for text in told if text.startswith(SAYS["person"])]
+    assert len(told) == 2
 
 
 async def test_nobody_is_told_of_a_limit_that_is_not_theirs(make_app: MakeApp) -> None:

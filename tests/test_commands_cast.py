@@ -181,4 +181,5 @@ async def test_who_takes_the_first_place_lets_the_one_before_stay(make_app: Make
     await chat.choose("persona use", channel=GROUP, persona="b")
     assert "- **Bob** (bee) – answers" in await listed(chat)
     (told,) = await chat.choose("persona use", channel=GROUP, persona="none")
-    assert told.splitlines()[1] == "These still speak here, when called by name or replied to: Cid, Ann."
+    stay = "These still speak here, when called by name or replied to: Cid, Ann. `/cast remove NAME` ends that for one."
+    assert told.splitlines()[1] == stay

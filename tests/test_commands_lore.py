@@ -133,6 +133,14 @@ async def test_a_test_tells_what_nearly_joined_in_and_who_was_called_by_lore(mak
     assert "Nearly:\n- **Rare** (Card of Mira `2`): chance was against it (0 %).\n- **Both**" in told
 
 
+async def test_P17_a_test_tells_of_a_pattern_that_took_too_long(make_app: MakeApp) -> None:
+    chat = await open_chat(make_app, persona="none")
+    await chat.ask('/lore add "/(a|aa)+$/" A trap')
+    told = await chat.ask(f"/lore test {'a' * 40}!")
+    assert "No entry that you may see would join in." in told
+    assert "takes too long to look for; it counts as not found" in told
+
+
 @pytest.mark.parametrize("locale", ["en", "zh"])
 async def test_every_reason_has_its_words(make_app: MakeApp, locale: str) -> None:
     chat = await open_chat(make_app)

@@ -59,6 +59,17 @@ async def bring(chat: Chat, card: object = MIRA, **more: Any) -> str:
     return button(chat).removeprefix("persona use ")
 
 
+@pytest.mark.parametrize(
+    ("entries", "told"), [([], ""), ([{}], "- With a lorebook of 1 entry\n"), ([{}] * 2, "of 2 entries")]
+)
+async def test_the_lorebook_of_a_card_is_told_before_the_yes(make_app: MakeApp, entries: list[Any], told: str) -> None:
+    entries = [{"keys": ["sea"], "content": "It is high.", **entry} for entry in entries]
+    chat = await open_chat(make_app)
+    shown = await chat.ask("/persona import", attachments=upload(plain("Mira", character_book={"entries": entries})))
+    assert told in shown
+    assert ("lorebook" in shown) == bool(entries)
+
+
 async def test_a_card_is_shown_with_its_warnings_and_speaks_only_after_a_yes(make_app: MakeApp) -> None:
     chat = await open_chat(make_app)
     told = await chat.ask("/persona import", attachments=upload({**MIRA["data"], "alternate_greetings": "Hi."}))  # type: ignore[dict-item]  # a mapping

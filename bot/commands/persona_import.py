@@ -125,6 +125,8 @@ def _warned(read: CardFile, call: Call, desk: Desk) -> str:
 
 
 def _facts(read: CardFile, call: Call, desk: Desk) -> Iterator[str]:
+    from bot.personas.lorebook import find_book
+
     card = read.card
     known = {
         "persona-info-tags": ", ".join(card.tags),
@@ -136,6 +138,8 @@ def _facts(read: CardFile, call: Call, desk: Desk) -> Iterator[str]:
     yield from (desk.text(label, call.locale, value=fact) for label, fact in known.items() if fact)
     if read.picture:
         yield desk.text("persona-import-pictured", call.locale)
+    if (book := find_book(card.character_book)) and book["entries"]:
+        yield desk.text("persona-import-book", call.locale, count=len(book["entries"]))
 
 
 def _sizes(card: PersonaCard, call: Call, desk: Desk) -> Iterable[str]:

@@ -11,6 +11,7 @@ from structlog.testing import capture_logs
 
 from bot.app.host import FAULT
 from bot.app.named import checked_settings
+from bot.cli.doctor import platform_findings
 from bot.cli.extended import brings_platform, extension_findings
 from bot.env import SettingsError
 from bot.extensions import find_modules
@@ -289,3 +290,13 @@ def test_a_platform_of_an_extension_is_enough_to_run(extend: Extend) -> None:
     name = extend("own_platform", "ADAPTERS = {'own': print}")
     assert brings_platform(Settings(extensions=[name]))
     assert not brings_platform(Settings())
+
+
+@pytest.mark.parametrize(
+    ("brought", "told"),
+    [("ADAPTERS = {'own': print}", "only what extensions bring is served"), ("", "only the terminal")],
+)
+async def test_the_doctor_tells_what_is_served_without_a_token(extend: Extend, brought: str, told: str) -> None:
+    settings = Settings(extensions=[extend("own_platform", brought)], database_url="sqlite://")
+    (found,) = [finding async for finding in platform_findings(settings)]
+    assert told in found.message

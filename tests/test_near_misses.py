@@ -53,6 +53,15 @@ def test_what_nothing_heeds_without_another_setting_is_told(monkeypatch: pytest.
     assert without_effect(load_settings(None)) == []
 
 
+def test_a_mode_of_notes_and_its_model_wait_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SUMMARY__MODEL_MODE", "custom")
+    assert without_effect(load_settings(None)) == ["SUMMARY__MODEL_MODE has no effect without SUMMARY__MODEL"]
+    monkeypatch.setenv("SUMMARY__MODEL", "lab/notes")
+    assert without_effect(load_settings(None)) == []
+    monkeypatch.setenv("SUMMARY__MODEL_MODE", "session")
+    assert without_effect(load_settings(None)) == ["SUMMARY__MODEL has no effect without SUMMARY__MODEL_MODE=custom"]
+
+
 def test_a_model_server_that_no_setting_lets_answer_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PROVIDERS__LAB__BASE_URL", "http://127.0.0.1:9/v1")
     assert without_effect(load_settings(None)) == [

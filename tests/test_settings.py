@@ -222,7 +222,13 @@ def test_nothing_is_concluded_from_a_setting_that_is_unsound_itself(load: Load) 
             "DISCORD__GATEWAY_URL must be a whole address that begins with wss:",
         ),
         (["TELEGRAM__BASE_URL=ftp://x/bot"], "TELEGRAM__BASE_URL must be a whole address that begins with https://"),
+        (["TELEGRAM__BASE_URL=http://x/bot/"], "TELEGRAM__BASE_URL must end in /bot, without a slash behind it"),
+        (["TELEGRAM__BASE_FILE_URL=http://x/bot"], "TELEGRAM__BASE_FILE_URL must end in /file/bot"),
         (["DISCORD__TOKEN=“x”"], "DISCORD__TOKEN must be one word of plain letters and signs"),
+        (["DISCORD__TOKEN=Bot a.b.c"], "DISCORD__TOKEN must be the bare key: take out the word Bot before it"),
+        (["PROVIDERS__OPENAI__API_KEY=bearer x"], "must be the bare key: take out the word Bearer before it"),
+        (["TELEGRAM__TOKEN=AAH-x"], "TELEGRAM__TOKEN must be a number, a colon and letters"),
+        (["PROVIDERS__OPENAI__CURRENCY=doubloons"], "CURRENCY is refused: a currency has three letters (ISO 4217)"),
         (["PROVIDERS__OPENAI__API_KEY=x y"], "PROVIDERS__OPENAI__API_KEY must be one word of plain letters and signs"),
         (["PROVIDERS__OPENAI__TOTAL_TIMEOUT=-0.5"], "PROVIDERS__OPENAI__TOTAL_TIMEOUT must be 0 seconds or more"),
         (["BURST_MS=-1"], "BURST_MS must be 0 or more"),
@@ -254,7 +260,7 @@ def test_X01_no_fault_of_any_setting_shows_a_value(load: Load, name: str, form: 
     "lines",
     [
         [f"DISCORD__TOKEN={SECRET}"],
-        [f"TELEGRAM__TOKEN={SECRET}"],
+        [f"TELEGRAM__TOKEN=4242:{SECRET}"],
         [f"TELEGRAM__WEBHOOK__SECRET_TOKEN={SECRET}"],
         [f"PROVIDERS__OPENAI__API_KEY={SECRET}"],
         [f'PROVIDERS={{"openai": {{"api_key": "{SECRET}"}}}}'],
@@ -262,7 +268,8 @@ def test_X01_no_fault_of_any_setting_shows_a_value(load: Load, name: str, form: 
 )
 def test_X01_every_secret_is_known_to_the_logs_and_hidden_in_the_settings(load: Load, lines: list[str]) -> None:
     settings = load(*lines)
-    assert secrets_of(settings) == [SECRET]
+    (secret,) = secrets_of(settings)
+    assert secret.endswith(SECRET)
     assert SECRET not in repr(settings)
     assert SECRET not in str(settings.model_dump())
 

@@ -60,7 +60,7 @@ FAULTS = {
 
 @pytest.mark.parametrize("command", ["run", "chat", "doctor"])
 def test_every_fault_of_a_file_is_told_once_with_its_remedy_at_one_start(tmp_path: Path, command: str) -> None:
-    secrets = (f"DISCORD__TOKEN={SECRET}", f"PROVIDERS__OPENAI__API_KEY={SECRET}", f"TELEGRAM__TOKEN={SECRET}")
+    secrets = (f"DISCORD__TOKEN={SECRET}", f"PROVIDERS__OPENAI__API_KEY={SECRET}", f"TELEGRAM__TOKEN=4242:{SECRET}")
     (tmp_path / ".env").write_text("\n".join((*FAULTS, *secrets)), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "bot", command],
@@ -115,8 +115,9 @@ TWO = "PROVIDERS__GROQ__API_KEY=x"
         ),
         (
             ["MODEL=lab/x", ONE, "FALLBACKS=local/small, lab/y, local/demo"],
-            "FALLBACKS names the embedded model, which runs only where MODEL names it, or FALLBACKS as local/demo or",
+            "FALLBACKS (entry 3) names the embedded model, which runs only where MODEL names it, or FALLBACKS as local/demo or",
         ),
+        (["MODEL=lab/x", ONE, "VISION_MODEL=lab/y, foo/z"], "VISION_MODEL (entry 2) names the provider 'foo'"),
         (["SUMMARY__MODEL=foo", ONE], "SUMMARY__MODEL names neither a provider nor a file"),
         (["PROFILES__TERMINAL__MODEL=nosuch/x"], "PROFILES__TERMINAL__MODEL names the provider 'nosuch'"),
         (["LANGUAGE=french"], "LANGUAGE names a language that has no texts here; choose one of: auto, en, zh"),

@@ -279,11 +279,13 @@ async def test_the_doctor_tells_whether_a_voice_is_offered_where_the_server_says
     async with OpenAIEmulator(models=("ears",)) as server:
         providers = {"lab": {"base_url": server.base_url}, "gone": {"base_url": "http://127.0.0.1:9/v1"}}
         client = OpenAIModel(configured_providers(Settings(providers=providers), None), Quirks(), ModelCatalogue())
-        found = [await voice_finding(client, name) for name in ("lab/ears", "lab/tongue", "gone/ears")]
+        names = ("lab/ears", "lab/tongue", "gone/ears")
+        found = [await voice_finding(client, name, "VOICE__SPEECH_MODEL") for name in names]
         server.models = []
-        found.append(await voice_finding(client, "lab/ears"))
+        found.append(await voice_finding(client, "lab/ears", "VOICE__TRANSCRIPTION_MODEL"))
         await client.close()
     assert [one and one.severity for one in found] == [Severity.OK, Severity.WARNING, None, Severity.OK]
+    assert found[1] and found[1].remedy == "Check VOICE__SPEECH_MODEL"
 
 
 async def test_what_is_deleted_while_it_is_written_down_stays_deleted(make_app: MakeApp) -> None:

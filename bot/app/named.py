@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -66,14 +67,23 @@ def _model_problems(reading: Reading) -> Iterator[str]:
     if "providers" in reading.unsound:  # which servers there are is not known
         return
     stands_by = f"{LOCAL}/{embedded_fallback(settings)}"
-    for name, model in (*_given("model", settings), *named_fallbacks(settings), *_for_one_thing(settings)):
+    named = (*_given("model", settings), *named_fallbacks(settings), *_for_one_thing(settings))
+    for (name, model), which in zip(named, _entries([name for name, _ in named]), strict=True):
         owner = model.partition("/")[0]
         if model == stands_by and name.endswith("FALLBACKS"):
             continue
         if model and owner not in settings.providers and f"providers__{owner}" in reading.unsound:
             continue  # it is there, and what is wrong with it is told
         if model and (problem := _model_problem(model, settings, is_default=name == "MODEL")):
-            yield f"{name} {problem}"
+            yield f"{name}{which} {problem}"
+
+
+def _entries(names: Sequence[str]) -> Iterator[str]:
+    """For each name of a setting which entry of its list is meant, where it has several; its text may be a secret."""
+    seen, counts = Counter[str](), Counter(names)
+    for name in names:
+        seen[name] += 1
+        yield f" (entry {seen[name]})" if counts[name] > 1 else ""
 
 
 def _price_problems(reading: Reading) -> Iterator[str]:

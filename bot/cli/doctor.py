@@ -16,7 +16,7 @@ from bot.cli.inert import plain
 from bot.cli.servers import model_findings
 from bot.cli.storage import storage_findings
 from bot.cli.tool_servers import tool_server_findings
-from bot.env import SettingsError, near_misses, secrets_of, without_effect
+from bot.env import SettingsError, near_misses, repeated_names, secrets_of, without_effect
 from bot.errors import OperatorError
 from bot.llm.configured import names_remote_model
 from bot.settings import Settings
@@ -36,7 +36,7 @@ def doctor() -> None:
     setup_logging(form="text", level="error", secrets=secrets_of(settings))
     report = _Report(secrets_of(settings))
     report.tell(_ok("settings", f"read and understood; the time zone is {settings.timezone}"))
-    for problem in [*near_misses(os.environ), *without_effect(settings)]:
+    for problem in [*near_misses(os.environ), *repeated_names(), *without_effect(settings)]:
         report.tell(_setting(problem, Severity.WARNING))
     for finding in (*storage_findings(settings), *card_findings(), *extension_findings(settings)):
         report.tell(finding)
@@ -61,7 +61,7 @@ def _demand_settings() -> Settings:
         report = _Report(())
         for problem in error.problems:
             report.tell(_setting(problem, Severity.FAULT))
-        for problem in near_misses(os.environ):
+        for problem in [*near_misses(os.environ), *repeated_names()]:
             report.tell(_setting(problem, Severity.WARNING))
         report.tell(_setting(f"the rest is looked at once these are mended ({error.read})", Severity.WARNING))
         raise SystemExit(report.exit_code) from None
@@ -104,9 +104,13 @@ def card_findings() -> Sequence[Finding]:
 
 async def platform_findings(settings: Settings) -> AsyncIterator[Finding]:
     """Every platform that has a token; nothing is registered there and nothing is stored here."""
+    from bot.cli.extended import brings_platform
+
     tasks, db, is_served = Tasks(), Database(IN_MEMORY), holder_of(settings.sqlite_url) is not None
     adapters = configured_adapters(settings, db, tasks, NO_COMMANDS)
-    if not adapters:
+    if not adapters and brings_platform(settings):
+        yield _ok("platforms", "no token is set, so only what extensions bring is served")
+    elif not adapters:
         yield Finding(
             severity=Severity.WARNING,
             subject="platforms",

@@ -29,8 +29,8 @@ async def model_findings(settings: Settings, local: LocalModel | None) -> AsyncI
         directory = ModelDirectory(tuple(providers), name, model.list_models)
         for other in other_models(settings, directory):
             yield await model_finding(model, other)
-        for voice in (*settings.voice.transcription_model, *settings.voice.speech_model):
-            if told := await voice_finding(model, directory.effective(voice)):
+        for setting, voice in named_voices(settings):
+            if told := await voice_finding(model, directory.effective(voice), setting):
                 yield told
         if settings.moderation.model:
             yield await moderation_finding(model, settings.moderation)
@@ -78,7 +78,13 @@ async def moderation_finding(client: OpenAIModel, given: Moderation) -> Finding:
     return _ok(subject, "gives verdicts")
 
 
-async def voice_finding(client: OpenAIModel, name: str) -> Finding | None:
+def named_voices(settings: Settings) -> Iterator[tuple[str, str]]:
+    """Each model that hears or speaks behind the name of the setting that has it."""
+    yield from (("VOICE__TRANSCRIPTION_MODEL", model) for model in settings.voice.transcription_model)
+    yield from (("VOICE__SPEECH_MODEL", model) for model in settings.voice.speech_model)
+
+
+async def voice_finding(client: OpenAIModel, name: str, setting: str) -> Finding | None:
     """Whether a model that hears or speaks is there, as far as its server tells; nothing where that is away."""
     provider, _, bare = name.partition("/")
     try:
@@ -87,7 +93,7 @@ async def voice_finding(client: OpenAIModel, name: str) -> Finding | None:
         return None  # told of the server
     if models and bare not in models:
         problem = "is not among those that its server offers"
-        return _warning(f"model {name}", problem, "Check VOICE__TRANSCRIPTION_MODEL and VOICE__SPEECH_MODEL")
+        return _warning(f"model {name}", problem, f"Check {setting}")
     return _ok(f"model {name}", "is offered" if models else "cannot be looked up; its server lists none")
 
 

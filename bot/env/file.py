@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import io
 import logging
+from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-from dotenv.parser import parse_stream
+from dotenv.parser import Binding, parse_stream
 
 logging.getLogger("dotenv").addHandler(logging.NullHandler())  # what it would print is told here in a sentence
 
@@ -28,6 +29,23 @@ def line_problems(path: Path) -> list[str]:
     return [*_unparsable(_read(path), path)]
 
 
+def repeated_names(path: Path = Path(".env")) -> list[str]:
+    """One sentence for each setting that stands there more than once, in letters of whatever size. None where the file
+    cannot be read, which is told elsewhere.
+    """
+    lines = defaultdict[str, list[int]](list)
+    try:
+        for line, binding in _bindings(_read(path)):
+            lines[(binding.key or "").upper()].append(line)
+    except Unreadable:
+        return []
+    return [
+        f"{name} stands in {path.name} more than once (lines {', '.join(map(str, found))}); the last one counts"
+        for name, found in lines.items()
+        if name and len(found) > 1
+    ]
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding=ENCODING)
@@ -45,10 +63,15 @@ def _read(path: Path) -> str:
 
 
 def _unparsable(text: str, path: Path) -> Iterator[str]:
-    for binding in parse_stream(io.StringIO(text)):
-        blank = len(binding.original.string) - len(binding.original.string.lstrip())
-        line = binding.original.line + binding.original.string[:blank].count("\n")
+    for line, binding in _bindings(text):
         if binding.error:
             yield f"{path.name} line {line} cannot be understood; write NAME=value, quotes in pairs, # before a remark"
         elif binding.key is not None and binding.value is None:
             yield f"{path.name} line {line} has no = after the name; write NAME=value"
+
+
+def _bindings(text: str) -> Iterator[tuple[int, Binding]]:
+    """What each line sets, and its number: blank lines before it count as part of it to the parser."""
+    for binding in parse_stream(io.StringIO(text)):
+        blank = len(binding.original.string) - len(binding.original.string.lstrip())
+        yield binding.original.line + binding.original.string[:blank].count("\n"), binding

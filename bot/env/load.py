@@ -13,7 +13,7 @@ from bot.env.names import flatten
 from bot.env.problems import CHECKS, Check
 from bot.env.sources import Faulty, FromEnvironment, Reading
 from bot.errors import OperatorError
-from bot.settings import PlaceSettings, Settings, needed_by, place_keys
+from bot.settings import PlaceSettings, Settings, Summary, needed_by, place_keys
 
 
 class SettingsError(OperatorError):
@@ -62,6 +62,7 @@ def without_effect(settings: Settings) -> list[str]:
         ("VOICE__TRANSCRIPTION_MODEL", voice.transcription_model, _changed("VOICE", voice, "max_seconds", "max_bytes")),
     )
     waiting = [(name, by) for by, value, names in heeded if not value for name in names]
+    waiting += _waiting_for_each_other(settings.summary)
     vain = [f"{name} has no effect without {by}" for name, by in sorted((*waiting, *_waiting_keys(settings)))]
     return [*_unasked_servers(settings), *vain]
 
@@ -72,6 +73,14 @@ def _unasked_servers(settings: Settings) -> Iterator[str]:
     if settings.providers and not any(chosen):
         names = ", ".join(f"PROVIDERS__{name.upper()}" for name in settings.providers)
         yield f"MODEL is empty, so no model of {names} answers; write MODEL={next(iter(settings.providers))}/NAME"
+
+
+def _waiting_for_each_other(summary: Summary) -> Iterator[tuple[str, str]]:
+    """A model for notes needs its mode, and the mode a model."""
+    if summary.model and summary.model_mode != "custom":
+        yield "SUMMARY__MODEL", "SUMMARY__MODEL_MODE=custom"
+    if summary.model_mode == "custom" and not summary.model:
+        yield "SUMMARY__MODEL_MODE", "SUMMARY__MODEL"
 
 
 def _waiting_keys(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -128,6 +128,12 @@ def _address_problems(reading: Reading) -> Iterator[str]:
     for name, address, schemes in addresses:
         if address and not is_web_address(address, schemes):
             yield f"{name} must be a whole address that begins with {schemes[0]}:// or {schemes[1]}://"
+        elif address and name in _ENDINGS and not address.endswith(_ENDINGS[name]):
+            yield f"{name} must end in {_ENDINGS[name]}, without a slash behind it: the token is put right there"
+
+
+_ENDINGS = {"TELEGRAM__BASE_URL": "/bot", "TELEGRAM__BASE_FILE_URL": "/file/bot"}
+"""What a token follows in the paths of Telegram and of servers like its own (Bot API, making requests)."""
 
 
 def _key_problems(reading: Reading) -> Iterator[str]:
@@ -136,11 +142,23 @@ def _key_problems(reading: Reading) -> Iterator[str]:
     keys = {"DISCORD__TOKEN": settings.discord.token, "TELEGRAM__TOKEN": settings.telegram.token}
     keys |= {f"PROVIDERS__{name.upper()}__API_KEY": given.api_key for name, given in settings.providers.items()}
     for name, key in keys.items():
-        if key and not _ONE_WORD.fullmatch(key.get_secret_value()):
-            yield f"{name} must be one word of plain letters and signs; copy it again, without quotes or line breaks"
+        if key and (problem := _key_problem(name, key.get_secret_value())):
+            yield f"{name} {problem}"
+
+
+def _key_problem(name: str, key: str) -> str | None:
+    word, blank, _ = key.partition(" ")
+    if blank and word.casefold() in ("bot", "bearer"):
+        return f"must be the bare key: take out the word {word.capitalize()} before it"
+    if not _ONE_WORD.fullmatch(key):
+        return "must be one word of plain letters and signs; copy it again, without quotes or line breaks"
+    if name == "TELEGRAM__TOKEN" and not _OF_TELEGRAM.fullmatch(key):
+        return "must be a number, a colon and letters, such as 4242:AAH...; copy it from @BotFather again"
+    return None
 
 
 _ONE_WORD = re.compile(r"[!-~]*")
+_OF_TELEGRAM = re.compile(r"[0-9]+:[A-Za-z0-9_-]+")
 
 
 def _provider_problems(reading: Reading) -> Iterator[str]:

@@ -40,6 +40,12 @@ def _known_zone(value: object) -> object:
     return value
 
 
+def _three_letters(code: str) -> str:
+    if not re.fullmatch("[A-Za-z]{3}", code):
+        raise ValueError("a currency has three letters (ISO 4217), such as USD or CNY")
+    return code.upper()
+
+
 def _bare_number(value: object) -> object:
     if isinstance(value, str) and value.strip().removeprefix("-").replace(".", "", 1).isdecimal():
         return float(value)
@@ -54,6 +60,9 @@ NameList = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_split_list)]
 """Comma separated in the environment: `discord:123, telegram:456`; a JSON list means the same."""
 
 TimeZone = Annotated[str, BeforeValidator(_known_zone)]
+
+Currency = Annotated[str, AfterValidator(_three_letters)]
+"""The code of a currency."""
 
 MOST = 1_000_000_000
 """The largest count of anything, ours to choose: beyond every use, and neither a date nor a number of the database

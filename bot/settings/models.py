@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import Field, SecretStr
 
-from bot.settings.kinds import Group, Seconds
+from bot.settings.kinds import Currency, Group, Seconds
 
 KNOWN_SERVERS = {
     "openai": "https://api.openai.com/v1",
@@ -60,7 +60,7 @@ class ProviderSettings(Group):
         None, ge=0, allow_inf_nan=False, description="of a million tokens; empty = as its vendor asks, 0 at home"
     )
     output_price: float | None = Field(None, ge=0, allow_inf_nan=False, description="likewise, of what it writes")
-    currency: str | None = Field(None, max_length=10, description="of these prices; empty = USD")
+    currency: Currency | None = Field(None, description="of these prices, as CNY; empty = USD")
     at_once: int = Field(
         0, ge=0, description="answers that it writes at once, more wait and places take turns; 0 = as many as are asked"
     )
@@ -84,4 +84,4 @@ class ModelSettings(Group):
     cached_price: float | None = Field(None, ge=0, le=1)
     input_price: float | None = Field(None, ge=0, allow_inf_nan=False)
     output_price: float | None = Field(None, ge=0, allow_inf_nan=False)
-    currency: str | None = Field(None, max_length=10)
+    currency: Currency | None = None

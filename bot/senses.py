@@ -16,7 +16,7 @@ from bot.llm.model import ModelError
 from bot.opening import TurnOpener
 from bot.store.database import Database, Tx
 from bot.store.images import ImageRow
-from bot.store.spelled_out import find_unheard, find_unseen, tell_pictures, tell_recording
+from bot.store.spelled_out import find_unheard, find_unseen, tell_picture, tell_recording
 from bot.turn import Turn
 from bot.vision import Vision
 from bot.voice import Transcriber
@@ -72,7 +72,7 @@ class Senses:
     async def _look(self, vision: Vision, turn: Turn, picture: ImageRow) -> None:
         try:
             if seen := await vision.describe(turn, picture):
-                await self.db.run(tell_pictures, {picture.id: seen}, self.count)
+                await self.db.run(tell_picture, picture, seen, self.count)
         except ModelError as error:
             log.warning("vision.failed", model=error.model, problem=str(error))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from bot.llm.model import Finish, ModelRequest, ModelUnreachable, ToolCall, Usag
 from bot.prompt.sections import UNSEEN_NOTE
 from bot.store import images, messages, spelled_out
 from bot.store.database import Database
+from bot.store.images import ImageRow
 from bot.store.ledger_tables import model_calls
 from bot.store.messages import NewMessage
 from bot.store.sessions import open_session
@@ -176,14 +178,14 @@ async def test_the_tool_is_there_for_those_who_need_it(make_app: MakeApp, settin
     assert "look_at_picture" not in [spec.name for spec in chat.model.requests[-1].tools]
 
 
-async def kept(db: Database, text: str, *pictures: Attachment) -> tuple[int, list[int]]:
-    """A message with pictures as it is kept: its id, and theirs."""
+async def kept(db: Database, text: str, *pictures: Attachment) -> tuple[int, list[ImageRow]]:
+    """A message with pictures as it is kept: its id, and these."""
     inbound = make_inbound(text, channel=DM, attachments=pictures)
     tags = "".join(f"\n[image {one.name}{', ' + one.note if one.note else ''}]" for one in pictures)
     session = await db.run(open_session, DM, NOW)
     new = NewMessage(kind=MessageKind.SAID, text=text + tags, addressed=True, tokens=1)
     message_id = await db.run(messages.record, session, inbound, new, NOW)
-    return message_id, [key.id for key in await db.read(images.find_images, [message_id])]
+    return message_id, await db.read(spelled_out.find_unseen, [message_id])
 
 
 async def text_of(db: Database, message_id: int) -> str:
@@ -195,9 +197,10 @@ async def test_pictures_of_one_name_get_each_its_own_words_and_what_people_type_
     typed = "is [image photo.jpg] the [image photo.jpg]?"
     photos = (picture("photo.jpg"), picture("photo.jpg", "of the message replied to"))
     message_id, (first, second) = await kept(db, typed, *photos)
-    await db.run(spelled_out.tell_pictures, {second: "Two."}, len)
-    assert [row.id for row in await db.read(spelled_out.find_unseen, [message_id])] == [first]
-    await db.run(spelled_out.tell_pictures, {first: "One.", second: "Again."}, len)
+    await db.run(spelled_out.tell_picture, second, "Two.", len)
+    assert await db.read(spelled_out.find_unseen, [message_id]) == [first]
+    await db.run(spelled_out.tell_picture, first, "One.", len)
+    await db.run(spelled_out.tell_picture, second, "Again.", len)
     assert await text_of(db, message_id) == (
         f"{typed}\n[image photo.jpg, as another model sees it: “One.”]"
         "\n[image photo.jpg, of the message replied to, as another model sees it: “Two.”]"
@@ -205,9 +208,19 @@ async def test_pictures_of_one_name_get_each_its_own_words_and_what_people_type_
     assert await db.read(spelled_out.find_unseen, [message_id]) == []
 
 
+async def test_what_is_told_of_a_picture_that_is_gone_is_not_told_of_another_with_its_id(db: Database) -> None:
+    gone, (seen,) = await kept(db, "look", picture())
+    await db.run(images.forget_images, gone)
+    other = replace(picture(), data=b"another")
+    message_id, (there,) = await kept(db, "mine", other)
+    assert there.id == seen.id
+    await db.run(spelled_out.tell_picture, seen, "A secret.", len)
+    assert await db.read(spelled_out.find_unseen, [message_id]) == [there]
+
+
 async def test_what_is_told_counts_into_the_length_of_its_message(db: Database) -> None:
-    message_id, told = await kept(db, "look", picture())
-    await db.run(spelled_out.tell_pictures, {told[0]: "One."}, len)
+    message_id, (told,) = await kept(db, "look", picture())
+    await db.run(spelled_out.tell_picture, told, "One.", len)
     tokens = select(message_table.c.tokens).where(message_table.c.id == message_id)
     assert await db.read(lambda tx: tx.execute(tokens).scalar()) == len(await text_of(db, message_id))
 

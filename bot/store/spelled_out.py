@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from sqlalchemy import delete, select, update
 
@@ -33,20 +33,21 @@ def find_unheard(tx: Tx, message_ids: Sequence[int]) -> list[ImageRow]:
     return [row for _, row in _rows(tx, message_ids, "audio/%")]
 
 
-def tell_pictures(tx: Tx, told: Mapping[int, str], count: Callable[[str], int]) -> None:
-    """Keep what was told of pictures, by their ids, in one line each."""
-    owners = tx.execute(select(images.c.message_id).where(images.c.id.in_(told))).scalars()
-    for number, row in [*_rows(tx, [*dict.fromkeys(owners)], "image/%")]:
+def tell_picture(tx: Tx, picture: ImageRow, seen: str, count: Callable[[str], int]) -> None:
+    """Keep what was told of a picture in one line; if it is still there: another one may have its id by now."""
+    same = (images.c.id == picture.id, images.c.data == picture.data)
+    owners = tx.execute(select(images.c.message_id).where(*same)).scalars().all()
+    for number, row in _rows(tx, owners, "image/%"):
         said, files = _text(tx, row.message_id)
-        if row.id in told and (place := _place(row, number, files)):
+        if row.id == picture.id and (place := _place(row, number, files)):
             # The bracket ends behind what is told, so none of its own may come before.
-            words, end = " ".join(told[row.id].translate(_INERT).split()), place.end() - 1
+            words, end = " ".join(seen.translate(_INERT).split()), place.end() - 1
             _rewrite(tx, row.message_id, f"{said}{files[:end]}{AS_SEEN}{words}”{files[end:]}", count)
 
 
 def tell_recording(tx: Tx, recording: ImageRow, words: str, count: Callable[[str], int]) -> None:
     """Let what was said stand behind the note of a recording, which is needed no longer; if it is still there."""
-    waiting = [(number, row) for number, row in _rows(tx, [recording.message_id], "audio/%") if row.id == recording.id]
+    waiting = [(number, row) for number, row in _rows(tx, [recording.message_id], "audio/%") if row == recording]
     if not waiting:
         return  # deleted meanwhile, and perhaps its message, too
     tx.execute(delete(images).where(images.c.id == recording.id))

@@ -16,7 +16,7 @@ COPY bot bot
 COPY migrations migrations
 COPY personas personas
 
-RUN useradd --create-home --uid 10001 familiar && mkdir /data && chown familiar /data
+RUN useradd --create-home --uid 10001 familiar && mkdir --mode=700 /data && chown familiar /data
 USER familiar
 VOLUME /data
 STOPSIGNAL SIGTERM

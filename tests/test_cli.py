@@ -91,11 +91,19 @@ def test_where_nobody_can_talk_a_run_ends_before_it_makes_or_fetches_anything(tm
     assert not (tmp_path / "data").exists()
 
 
-def test_lines_of_a_file_are_answered_as_those_of_a_pipe_are(tmp_path: Path) -> None:
+def test_lines_of_a_file_are_answered_and_what_is_kept_of_them_is_for_its_owner_alone(tmp_path: Path) -> None:
     (tmp_path / "lines").write_text("/help\n", encoding="utf-8")
     done = familiar(tmp_path, "familiar run < lines")
     assert done.returncode == 0
     assert "/persona" in done.stdout
+    assert modes(tmp_path / "data") == {".": 0o700, "familiar.db": 0o600, "chat.log": 0o600}
+
+
+def modes(folder: Path) -> dict[str, int]:
+    """What its owner and others may do with a data folder and what is in it, but the lock, which holds nothing."""
+    paths = (folder, *folder.iterdir())
+    found = {str(path.relative_to(folder)): path.stat().st_mode & 0o777 for path in paths}
+    return {name: mode for name, mode in found.items() if not name.endswith(".lock")}
 
 
 def test_characters_that_a_terminal_lacks_are_question_marks(tmp_path: Path) -> None:

@@ -155,6 +155,7 @@ async def test_lines_that_are_forgotten_are_in_no_file_and_come_back_by_no_key(
     terminal.type("my secret\r")
     reply = await persona.replies.get()
     assert "my secret" in lines.read_text()
+    assert lines.stat().st_mode & 0o777 == 0o600
     console.forget_lines()
     assert not lines.exists()
     await reply.finish(Outbound(text="Gone."))

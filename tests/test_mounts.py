@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path, PurePosixPath
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -146,3 +147,19 @@ def test_S03_the_doctor_warns_of_a_shared_file_system(tmp_path: Path, monkeypatc
     assert told.severity is Severity.WARNING
     assert "virtiofs" in told.message
     assert "named volume" in told.remedy
+
+
+def test_the_doctor_tells_what_everybody_on_the_machine_can_read() -> None:
+    with TemporaryDirectory(dir="/tmp") as folder:  # pytest's own lets nobody else in
+        data = Path(folder) / "data"
+        settings = Settings(data_dir=data)
+        data.mkdir(mode=0o755)
+        for name in ("familiar.db", "chat.log", "chat.history"):
+            (data / name).touch(mode=0o644)
+        (data / "chat.history").chmod(0o640)
+        assert not any(finding.subject == "data" for finding in storage_findings(settings))
+        Path(folder).chmod(0o755)
+        (told,) = (finding for finding in storage_findings(settings) if finding.subject == "data")
+        assert told.remedy == f"Run: chmod o= {data}/familiar.db {data}/chat.log"
+        data.chmod(0o700)
+        assert not any(finding.subject == "data" for finding in storage_findings(settings))

@@ -102,6 +102,7 @@ async def test_a_terminal_saves_a_file_and_tells_where_and_overwrites_none(tmp_p
     for name in ("memory.md", "memory-2.md", "memory-3.md"):
         assert await told_by_terminal(exports) == f"Here are the notes.\n→ {exports / name}\n"
         assert (exports / name).read_text(encoding="utf-8").startswith("# Notes\nmuch to say\n")
+        assert [path.stat().st_mode & 0o777 for path in (exports, exports / name)] == [0o700, 0o600]
         (exports / name).write_text(name, encoding="utf-8")
     assert (exports / "memory.md").read_text(encoding="utf-8") == "memory.md"
 

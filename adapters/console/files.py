@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import os.path
+import os
 from pathlib import Path, PurePath
 
 from adapters.console.words import split_path
@@ -13,17 +13,18 @@ from bot.errors import UserError
 
 
 def save_file(file: OutFile, folder: Path) -> Path:
-    """Write a file under its name, with a number behind it where that is taken: nothing is ever overwritten.
+    """Write a file under its name, with a number behind it where that is taken: nothing is ever overwritten. Nobody
+    else on the machine can read it.
 
     Raises:
         OSError: it cannot be written there.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     name = PurePath(PurePath(file.name).name)  # whatever it says, it stays in the folder
     for number in itertools.count(1):
         path = folder / (f"{name.stem}-{number}{name.suffix}" if number > 1 else name)
         if not path.exists():
-            with path.open("xb") as out:
+            with open(path, "xb", opener=lambda name, flags: os.open(name, flags, 0o600)) as out:
                 out.write(file.content)
             return path
     raise AssertionError

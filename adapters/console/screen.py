@@ -222,7 +222,8 @@ class _Lines(History):
         if self._file is None or self._path is None:
             return
         with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._path.touch(mode=0o600)  # else others could read what was said
             self._file.store_string(string)
 
     def forget(self) -> None:

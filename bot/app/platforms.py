@@ -65,7 +65,7 @@ def terminal_adapter(settings: Settings, tasks: Tasks, menu: CommandMenu, why: C
     return ConsoleAdapter(
         menu,
         history=settings.typed_lines,
-        exports=settings.data_dir / "exports",
+        exports=settings.exports,
         spawn=tasks.spawn,
         why=why,
         locale=locale_of_terminal(os.environ),

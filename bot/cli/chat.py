@@ -18,6 +18,7 @@ from bot.env import secrets_of
 from bot.errors import OperatorError
 from bot.llm.configured import LocalModel
 from bot.settings import Settings
+from bot.store.database import OWNERS_FILE, OWNERS_FOLDER
 from bot.store.lock import held_alone
 from bot.telemetry import Troubles, setup_logging
 
@@ -53,7 +54,8 @@ def chat_with(settings: Settings) -> int:
 @contextmanager
 def _log_file(folder: Path) -> Iterator[TextIO]:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=OWNERS_FOLDER, parents=True, exist_ok=True)
+        (folder / LOG_FILE).touch(mode=OWNERS_FILE)
         file = (folder / LOG_FILE).open("a", encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise DataFolderUnusable(folder, error) from error

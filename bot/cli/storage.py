@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import stat
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
 
 from bot.chat import Finding, Severity
+from bot.cli.chat import LOG_FILE
 from bot.settings import Settings
 from bot.store import schema
-from bot.store.database import DatabaseUnusable
+from bot.store.database import DatabaseUnusable, database_file
 from bot.store.lock import holder_of
 from bot.store.mounts import shared_below
 from bot.store.schema import SchemaState
@@ -45,6 +53,14 @@ def storage_findings(settings: Settings) -> Iterator[Finding]:
         )
     if problem := shared_storage(settings):
         yield Finding(severity=Severity.WARNING, subject="database", message=problem, remedy=LOCAL_DISK)
+    if exposed := [*_read_by_others(settings)]:
+        names = " ".join(shlex.quote(str(path)) for path in exposed)
+        yield Finding(
+            severity=Severity.WARNING,
+            subject="data",
+            message=f"everybody on this machine can read what people said ({names})",
+            remedy=f"Run: chmod o= {names}",
+        )
     if (free := free_bytes(url)) is not None and free < LEAST_FREE_BYTES:
         yield Finding(
             severity=Severity.WARNING,
@@ -52,6 +68,17 @@ def storage_findings(settings: Settings) -> Iterator[Finding]:
             message=f"its disk is nearly full: {free / 1e6:.0f} MB are free, and once none are nothing is answered",
             remedy="Free some space there, or set DATA_DIR to a folder on a larger disk",
         )
+
+
+def _read_by_others(settings: Settings) -> Iterator[Path]:
+    """What was made before only its owner could read it, as far as the folders above let others come there."""
+    database = database_file(make_url(settings.sqlite_url))
+    stored = (database, database.with_name(f"{database.name}-wal")) if database else ()
+    for path in (*stored, settings.typed_lines, settings.data_dir / LOG_FILE, settings.exports):
+        with suppress(OSError):
+            is_open = os.name == "posix" and path.stat().st_mode & stat.S_IROTH
+            if is_open and all(folder.stat().st_mode & stat.S_IXOTH for folder in path.absolute().parents):
+                yield path
 
 
 def shared_storage(settings: Settings) -> str | None:

@@ -86,3 +86,8 @@ class Settings(PlaceSettings):
     def typed_lines(self) -> Path:
         """What was typed in the terminal."""
         return self.data_dir / "chat.history"
+
+    @property
+    def exports(self) -> Path:
+        """The folder of files that somebody at the terminal asked for."""
+        return self.data_dir / "exports"

@@ -9,7 +9,7 @@ import asyncio
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
@@ -24,6 +24,9 @@ from bot.errors import OperatorError
 P = ParamSpec("P")
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
+
+OWNERS_FOLDER, OWNERS_FILE = 0o700, 0o600
+"""Modes: what people said in private is for nobody else on the machine."""
 
 BUSY_TIMEOUT_MS = 5000
 """How long a connection waits for another process's lock before it fails (S01)."""
@@ -190,7 +193,7 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
         )
     if not read_only and (path := database_file(parsed)) is not None:
         try:
-            path.parent.mkdir(parents=True, exist_ok=True)
+            path.parent.mkdir(mode=OWNERS_FOLDER, parents=True, exist_ok=True)
         except OSError as error:
             raise DatabaseUnusable(
                 f"The folder of {path} cannot be made: {error.strerror}. Set DATA_DIR or DATABASE_URL"
@@ -199,6 +202,8 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
     engine = create_engine(
         parsed, poolclass=StaticPool, connect_args={"check_same_thread": False}, hide_parameters=True
     )
+    if not read_only:
+        event.listen(engine, "do_connect", lambda *_: _make_for_owner(database_file(parsed)))
     event.listen(engine, "connect", _read_only_connection if read_only else _write_connection)
     begin = "BEGIN" if read_only else "BEGIN IMMEDIATE"  # a write lock taken late could fail after work was done
 
@@ -207,6 +212,13 @@ def open_engine(url: str, *, read_only: bool = False) -> Engine:
         connection.exec_driver_sql(begin)
 
     return engine
+
+
+def _make_for_owner(database: Path | None) -> None:
+    """SQLite would let everybody on the machine read what it makes; the files beside it get the rights of this one."""
+    if database is not None and not database.exists():
+        with suppress(OSError):  # SQLite itself tells
+            database.touch(mode=OWNERS_FILE)
 
 
 def read_once(url: str, work: Callable[Concatenate[Tx, P], T], otherwise: T, *args: P.args, **kwargs: P.kwargs) -> T:

@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
-from bot.store.database import DatabaseUnusable, database_file
+from bot.store.database import OWNERS_FOLDER, DatabaseUnusable, database_file
 
 
 class AlreadyServed(DatabaseUnusable):
@@ -41,7 +41,7 @@ def held_alone(url: str) -> Iterator[None]:
         yield
         return
     try:
-        database.parent.mkdir(parents=True, exist_ok=True)
+        database.parent.mkdir(mode=OWNERS_FOLDER, parents=True, exist_ok=True)
         connection = sqlite3.connect(_lock_file(database), timeout=0, isolation_level=None)
     except (OSError, sqlite3.Error) as error:
         raise DatabaseUnusable(_unwritable(database, error)) from error

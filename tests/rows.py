@@ -6,7 +6,7 @@ ROWS: tuple[tuple[str, ...], ...] = (
     # A module imports from its own row and the rows above. A package stands for all its modules that no row names.
     ("bot.proxies", "bot.sparing"),
     ("bot", "bot.chat", "bot.errors", "bot.settings", "bot.env", "bot.telemetry", "bot.locale", "bot.tasks"),
-    ("bot.spelling", "bot.sentences"),
+    ("bot.spelling", "bot.sentences", "bot.exported"),
     ("bot.personas", "bot.overrides", "bot.locks", "bot.llm", "bot.heard", "bot.storable", "bot.model_in_force"),
     ("bot.cut",),
     ("bot.prompt.tokens", "bot.prompt.o200k", "bot.prompt.usage"),

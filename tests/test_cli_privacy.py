@@ -53,7 +53,8 @@ async def test_an_operator_hands_out_what_is_kept_of_a_person(make_app: MakeApp)
     await chat.say("I like tea", channel=GROUP)
     kept = json.loads(privacy("export", "fake", "alice").output)
     assert [row["text"] for row in kept["messages"]] == ["I like tea"]
-    assert json.loads(privacy("export", "fake", "bob").output) == {}
+    nothing = privacy("export", "fake", "bob")
+    assert (json.loads(nothing.stdout), nothing.stderr) == ({}, "Nothing is kept of them.\n")
 
 
 def test_an_operator_is_told_of_every_kind_of_trace_and_what_an_id_is() -> None:
@@ -78,8 +79,11 @@ def test_what_was_typed_in_the_terminal_goes_with_the_person(
     would = privacy("erase", "terminal", "somebody", "--dry-run").output
     assert would.startswith("- what was typed in the terminal, whoever did: ")
     assert lines.exists()
-    privacy("erase", "terminal", "somebody", "--yes")
+    (lines.parent / "exports").mkdir()
+    (lines.parent / "exports" / "about-me.json").touch()
+    told = privacy("erase", "terminal", "somebody", "--yes").output
     assert not lines.exists()
+    assert f"Files that were exported stay in {lines.parent}/exports: about-me.json." in told
 
 
 @pytest.mark.parametrize(

@@ -272,6 +272,21 @@ async def test_whoever_had_privacy_is_told_that_it_went_along(make_app: MakeApp)
     assert (await chat.say("/privacy", sent_at=LATER))[0].startswith("Privacy is **off**")
 
 
+async def test_whoever_sits_at_the_terminal_is_told_of_the_files_that_stay(make_app: MakeApp, tmp_path: Path) -> None:
+    chat = await open_chat(make_app, persona="none", data_dir=tmp_path / "data")
+    (tmp_path / "data" / "exports").mkdir(parents=True)
+    (tmp_path / "data" / "exports" / "about-me.json").touch()
+    stays = f"stay in {tmp_path}/data/exports until you delete them: about-me.json."
+    me = replace(ALICE, platform="terminal")
+    (asked,) = await chat.say("/privacy forget-me", author=me)
+    assert stays in asked.replace("\\", "")
+    assert chat.last_reply.outbound is not None
+    ((button,),) = chat.last_reply.outbound.buttons
+    (done,) = await chat.say(f"/{button.command}", author=me)
+    assert stays in done.replace("\\", "")
+    assert "about-me" not in (await chat.say("/privacy forget-me"))[0]
+
+
 HOOKED = """
 from bot.hooks import Hooks
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ import typer
 from bot.cli.inert import inert
 from bot.cli.keys import demand_key
 from bot.env import load_settings
+from bot.exported import exported_files
 from bot.settings import TERMINAL
 from bot.store import schema
 from bot.store.database import read_once, scrub_once, write_once
@@ -26,6 +28,8 @@ app = typer.Typer(help="What is kept of a person: export it, or erase it.", no_a
 
 PATIENCE_SECONDS, LOOK_EVERY_SECONDS = 60.0, 0.2
 """How long, and how often, a bot that runs is looked at: it looks every 10 s, and ends an answer within 30 s."""
+
+NOTHING = "Nothing is kept of them."
 
 Platform = Annotated[str, typer.Argument(help="discord, telegram, or terminal.")]
 UserId = Annotated[
@@ -42,6 +46,8 @@ def export(platform: Platform, user_id: UserId) -> None:
     """Write all that is kept of a person, as JSON."""
     key, url = demand_key(f"{platform}:{user_id}"), load_settings().sqlite_url
     kept = write_once(url, read_traces, key) if _is_there(url) else {}
+    if not kept:
+        print(NOTHING, file=sys.stderr)
     print(json.dumps(kept, ensure_ascii=False, indent=1))
 
 
@@ -60,6 +66,8 @@ def erase(
     typed = lines if platform == TERMINAL and lines.exists() else None
     for line in _told(counts, typed):
         print(line)
+    if platform == TERMINAL and (files := exported_files(settings)):
+        print(inert(f"Files that were exported stay in {settings.exports.absolute()}: {', '.join(files)}."))
     if dry_run or not (counts or typed):
         return
     if not yes:
@@ -93,7 +101,7 @@ def _is_erased_by_bot(url: str, key: str) -> bool:
 def _told(counts: Mapping[Kind, int], typed: Path | None) -> list[str]:
     kept = [f"{KINDS[kind]}: {counts[kind]:,}" for kind in Kind if kind in counts]
     kept += [f"what was typed in the terminal, whoever did: {inert(str(typed))}"] if typed else []
-    return [f"- {line}" for line in kept] or ["Nothing is kept of them."]
+    return [f"- {line}" for line in kept] or [NOTHING]
 
 
 def _is_there(url: str) -> bool:

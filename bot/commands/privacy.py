@@ -4,12 +4,15 @@ themselves, everywhere on a platform.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 
 from bot.chat import Button, CommandSpec, OptionKind, OptionSpec, Outbound, OutFile
-from bot.commands.command import Call, Command, Desk
+from bot.commands.command import Call, Command, Desk, inert
 from bot.errors import UserError
+from bot.exported import exported_files
+from bot.settings import TERMINAL
 from bot.store.database import Tx
 from bot.store.erasing import Kind
 from bot.store.people import set_privacy, wants_privacy
@@ -71,7 +74,14 @@ async def forget_me(call: Call, desk: Desk) -> Outbound:
     lines = [desk.text("privacy-forgotten", call.locale, count=counts.get(Kind.MESSAGES, 0))]
     if was_private:
         lines.append(desk.text("privacy-forgotten-private", call.locale))
-    return Outbound(text="\n\n".join(lines), private=True)
+    return Outbound(text="\n\n".join([*lines, *await _exported(call, desk)]), private=True)
+
+
+async def _exported(call: Call, desk: Desk) -> list[str]:
+    """That files stay which only the person at the terminal can have asked for."""
+    files = await asyncio.to_thread(exported_files, desk.settings) if call.inbound.author.platform == TERMINAL else []
+    names, folder = inert(", ".join(files)), inert(str(desk.settings.exports.absolute()))
+    return [desk.text("privacy-forget-exports", call.locale, folder=folder, files=names)] if files else []
 
 
 async def _question(call: Call, desk: Desk) -> Outbound:
@@ -82,6 +92,7 @@ async def _question(call: Call, desk: Desk) -> Outbound:
     text = [
         "\n".join((desk.text("privacy-forget-what", call.locale), *lines)),
         desk.text("privacy-forget-stays", call.locale),
+        *await _exported(call, desk),
         desk.text("privacy-forget-how", call.locale, code=code),
     ]
     yes = Button(label=desk.text("privacy-forget-yes", call.locale), command=f"{' '.join(FORGET_ME)} {code}")

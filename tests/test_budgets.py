@@ -10,9 +10,13 @@ from sqlalchemy import select
 from bot.chat import ChannelRef, InboundKind, Visibility
 from bot.llm.model import ModelMessage, Role, Usage
 from bot.quota import OverBudget
+from bot.quota.purse import RESERVED_FOR
+from bot.store import budgets
+from bot.store.budgets import Reservation
+from bot.store.database import Database
 from bot.store.memory_tables import compactions
 from bot.store.sessions import session_by_id
-from bot.testing import Reply, ScriptedModel, make_author, make_channel, make_inbound
+from bot.testing import NOW, Reply, ScriptedModel, make_author, make_channel, make_inbound
 from tests.conftest import MakeApp
 from tests.folding import GIST, SMALL
 from tests.spending import PRICED, USED, ask, open_limited, quota, settle, spent
@@ -182,6 +186,16 @@ async def test_T09_T23_what_a_place_has_spent_moves_with_it(make_app: MakeApp) -
     await chat.app.pipeline.deliver(moved)
     (told,) = await ask(chat, 1, channel=new)
     assert (len(chat.model.requests), "used here" in told[0]) == (3, True)
+
+
+async def test_a_call_that_outlasts_what_it_had_reserved_lets_go_of_nobody_elses_reservation(db: Database) -> None:
+    alices = Reservation(author_key=ALICE.key, place_key="", tokens=1, cost=0, currency=None, expires_at=NOW)
+    bobs = replace(alices, author_key=BOB.key, expires_at=NOW + RESERVED_FOR)
+    first = await db.run(budgets.reserve, alices)
+    await db.run(budgets.drop_expired, NOW)
+    assert await db.run(budgets.reserve, bobs) == first
+    assert await db.run(budgets.release, first, alices.expires_at) == (None, "")
+    assert await db.run(budgets.release, first, bobs.expires_at) == (BOB.key, "")
 
 
 async def test_X10_a_flood_everywhere_is_told_once_a_minute_in_each_place(make_app: MakeApp) -> None:

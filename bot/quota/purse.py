@@ -277,7 +277,7 @@ def _release(tx: Tx, spending: Spending) -> Bill:
     """
     if spending.reservation is None:
         return spending.bill
-    author_key, place_key = budgets.release(tx, spending.reservation)
+    author_key, place_key = budgets.release(tx, spending.reservation, spending.moment + RESERVED_FOR)
     return replace(spending.bill, author_key=author_key, place_key=place_key)
 
 

@@ -54,7 +54,7 @@ _RESERVE = insert(reservations)
 _EXPIRE = delete(reservations).where(reservations.c.expires_at <= bindparam("now"))
 _RELEASE = (
     delete(reservations)
-    .where(reservations.c.id == bindparam("reservation"))
+    .where(reservations.c.id == bindparam("reservation"), reservations.c.expires_at == bindparam("until"))
     .returning(reservations.c.author_key, reservations.c.place_key)
 )
 _HELD_COLUMNS = {"person": reservations.c.author_key, "place": reservations.c.place_key}
@@ -112,9 +112,11 @@ def reserve(tx: Tx, reservation: Reservation) -> int:
     return int(key[0])
 
 
-def release(tx: Tx, reservation_id: int) -> tuple[str | None, str]:
-    """Hold it no longer; the person and the place that it is for by now, as far as they are not forgotten."""
-    row = tx.execute(_RELEASE, {"reservation": reservation_id}).first()
+def release(tx: Tx, reservation_id: int, expires_at: datetime) -> tuple[str | None, str]:
+    """Hold it no longer; the person and the place that it is for by now, as far as they are not forgotten. One that has
+    expired is nobody's, and another may have its id.
+    """
+    row = tx.execute(_RELEASE, {"reservation": reservation_id, "until": expires_at}).first()
     return (row.author_key, row.place_key) if row is not None else (None, "")
 
 

@@ -9,17 +9,15 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
-
 from bot.chat import Finding, Severity
 from bot.cli.chat import LOG_FILE
 from bot.settings import Settings
 from bot.store import schema
-from bot.store.database import DatabaseUnusable, database_file
+from bot.store.database import DatabaseUnusable
 from bot.store.lock import holder_of
 from bot.store.mounts import shared_below
 from bot.store.schema import SchemaState
-from bot.store.trial import demand_whole, free_bytes, try_writing
+from bot.store.trial import demand_whole, free_bytes, stored_files, try_writing
 
 LOCAL_DISK = (
     "Set DATA_DIR to a folder on a local disk; in a container use a named volume, as compose.yaml does, "
@@ -72,9 +70,12 @@ def storage_findings(settings: Settings) -> Iterator[Finding]:
 
 def _read_by_others(settings: Settings) -> Iterator[Path]:
     """What was made before only its owner could read it, as far as the folders above let others come there."""
-    database = database_file(make_url(settings.sqlite_url))
-    stored = (database, database.with_name(f"{database.name}-wal")) if database else ()
-    for path in (*stored, settings.typed_lines, settings.data_dir / LOG_FILE, settings.exports):
+    for path in (
+        *stored_files(settings.sqlite_url),
+        settings.typed_lines,
+        settings.data_dir / LOG_FILE,
+        settings.exports,
+    ):
         with suppress(OSError):
             is_open = os.name == "posix" and path.stat().st_mode & stat.S_IROTH
             if is_open and all(folder.stat().st_mode & stat.S_IXOTH for folder in path.absolute().parents):

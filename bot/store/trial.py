@@ -68,6 +68,12 @@ def demand_whole(url: str) -> None:
         raise DatabaseDamaged(database, str(told).splitlines()[-1])
 
 
+def stored_files(url: str) -> tuple[Path, ...]:
+    """The files that hold what a database holds, whether they are there or not."""
+    database = database_file(make_url(url))
+    return (database, database.with_name(f"{database.name}-wal")) if database else ()
+
+
 def free_bytes(url: str) -> int | None:
     """Room on the disk of a database; `None` for one in memory, and where nobody knows."""
     database = database_file(make_url(url))

@@ -16,6 +16,8 @@ COPY bot bot
 COPY migrations migrations
 COPY personas personas
 
+# As the documentation and all remedies call it: docker compose exec familiar familiar doctor
+RUN printf '#!/bin/sh\nexec env PYTHONPATH=/app python -m bot "$@"\n' > /usr/local/bin/familiar && chmod +x /usr/local/bin/familiar
 RUN useradd --create-home --uid 10001 familiar && mkdir --mode=700 /data && chown familiar /data
 USER familiar
 VOLUME /data

@@ -16,6 +16,7 @@ _OPENING = """\
 # Familiar reads its settings from the environment and from a file named .env beside this one.
 # Every line below shows a default; take the # away to change it. Keys marked (place) can also be changed in chat
 # with /session set. Made from bot/settings: a test keeps the two equal.
+# ${NAME} stands for a variable of the environment; a $ without a brace is a $, and ${:-$}{NAME} gives ${NAME} itself.
 #
 # The three lines that most people need:
 #   DISCORD__TOKEN=...            TELEGRAM__TOKEN=...

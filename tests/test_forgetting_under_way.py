@@ -129,7 +129,7 @@ def test_a_bot_that_hangs_keeps_nobody_from_being_forgotten(database_url: str, m
     with held_alone(database_url):
         assert privacy("erase", "fake", "alice", "--yes").output.endswith("fake:alice is forgotten.\n")
     assert read_once(database_url, wanted_erasures, ["?"]) == []
-    assert json.loads(privacy("export", "fake", "alice").output) == {}
+    assert json.loads(privacy("export", "fake", "alice").stdout) == {}
 
 
 async def test_what_a_crash_has_left_in_the_file_goes_at_the_next_start(

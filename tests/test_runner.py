@@ -225,10 +225,13 @@ async def test_S16_half_an_answer_that_the_last_run_left_is_taken_away(
     await asyncio.wait_for(growing.changed.wait(), 10)
     await app.close()
     chat = await open_chat(make_app, model=ScriptedModel(["whole"]), persona="none")
+    await chat.adapter.wait_shown()
+    assert chat.adapter.texts == [chat.app.core.catalogue.text("answer-broken-off", "en")]
+    assert chat.last_reply.reply_to == "m1"
     assert "don't know" in await chat.ask("/status")
     told = await chat.say(command)
     assert told[-1:] == (answers or [chat.app.core.catalogue.text("undo-done", "en")])
-    assert chat.adapter.deleted == ["m1"]
+    assert chat.adapter.deleted == ["m1", "m1"], "the half of the last run, and what was told of it in this one"
 
 
 @pytest.mark.parametrize(

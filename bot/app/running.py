@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import structlog
 
 from bot.accounting import Estimator
+from bot.app.broken_off import tell_broken_off
 from bot.app.host import FAULT, AppHost
 from bot.app.platforms import Platforms
 from bot.chat import Adapter, Author, ChannelRef, CommandMenu
@@ -39,6 +40,7 @@ from bot.scheduler import Job, Scheduler
 from bot.settings import Settings
 from bot.store import closing, ledger, messages, privacy, reminders, replies, rounds, schema, sessions
 from bot.store.database import Database
+from bot.store.replies import BrokenOff
 from bot.tasks import Tasks
 from bot.turn import Asker
 from bot.warming import Warmer
@@ -135,6 +137,7 @@ class App:
         await core.imported.refresh()
         self.models.learned.extend(await core.db.read(ledger.load_quirks))
         await core.db.run(ledger.forget_all, FAULT)
+        broken_off = await core.db.read(replies.broken_off, core.now() - core.settings.answer_within)
         interrupted = await core.db.run(replies.mark_interrupted)
         await core.db.run(closing.close_expired, core.now(), core.settings.answer_within)
         await core.db.run(privacy.forget_answered)
@@ -145,15 +148,22 @@ class App:
         log.info("app.opened", platforms=[*core.platforms], interrupted_replies=interrupted, unanswered=len(waiting))
         if self.servers is not None:
             self.servers.start(core.tasks)
-        recovering = {core.tasks.spawn(f"recover {name}", self._recover(name, waiting)) for name in core.platforms}
+        recovering = {
+            core.tasks.spawn(f"recover {name}", self._recover(name, waiting, broken_off)) for name in core.platforms
+        }
         if recovering:
             await asyncio.wait(recovering, timeout=0)  # whoever is ready comes first
 
-    async def _recover(self, platform: str, waiting: Sequence[messages.Unanswered]) -> None:
+    async def _recover(
+        self, platform: str, waiting: Sequence[messages.Unanswered], broken_off: Sequence[BrokenOff]
+    ) -> None:
         """Answer what the last run left unanswered as soon as the platform takes answers. One begun before could not be
         told from one that was lost on its way (S16).
         """
         await self.core.platforms[platform].ready()
+        for one in broken_off:
+            if one.channel.platform == platform and self.desk.policy.admits_channel(one.channel):
+                await tell_broken_off(one, self.core)
         for row in waiting:  # the first of a burst answers all of it, and the turns of the others end (R2)
             if row.platform == platform:
                 is_exempt = row.author_key in self.core.settings.quota.exempt_users  # their roles are not known

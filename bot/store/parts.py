@@ -64,6 +64,15 @@ def add_parts(tx: Tx, reply_id: int, parts: Sequence[SentPart]) -> bool:
     return True
 
 
+def newest_part(tx: Tx, reply_id: int) -> SentPart | None:
+    """The last message of a reply whose id on the platform is known, taken for uncertain; `None` where none is."""
+    known = and_(sent_parts.c.message_id == reply_id, sent_parts.c.platform_message_id.is_not(None))
+    row = tx.execute(select(sent_parts).where(known).order_by(sent_parts.c.ordinal.desc()).limit(1)).first()
+    if row is None:
+        return None
+    return SentPart(ordinal=row.ordinal, message_id=row.platform_message_id, state=PartState.UNCERTAIN)
+
+
 def is_shown(tx: Tx, reply_id: int) -> bool:
     """Whether a reply still stands where people see it."""
     found = select(messages.c.id).where(messages.c.id == reply_id, LIVE)

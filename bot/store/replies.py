@@ -9,7 +9,7 @@ from datetime import datetime
 
 from sqlalchemy import and_, bindparam, delete, insert, select, update
 
-from bot.chat import SentPart
+from bot.chat import ChannelRef, SentPart
 from bot.llm.model import ToolCall
 from bot.store import cast
 from bot.store.conversations import (
@@ -17,9 +17,9 @@ from bot.store.conversations import (
     next_position,
 )
 from bot.store.database import Tx
-from bot.store.parts import begin_parts, forget_parts, mark_cut_off_parts, settle_parts, worst_state
+from bot.store.parts import begin_parts, forget_parts, mark_cut_off_parts, newest_part, settle_parts, worst_state
 from bot.store.privacy import forget_asked
-from bot.store.sessions import SessionRow
+from bot.store.sessions import SessionRow, session_by_id
 from bot.store.tables import (
     SENDING,
     MessageKind,
@@ -181,6 +181,40 @@ def _store_round(tx: Tx, reply_id: int, tool_round: ToolRound, now: datetime) ->
     for result in tool_round.results:
         came_back = {"tool_call_id": result.call_id, "tool_name": result.tool_name, "tokens": result.tokens}
         tx.execute(insert(messages).values(**shared, text=result.text, **came_back))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BrokenOff:
+    """An answer that a crash cut off, of which somebody who waits for it has seen a part."""
+
+    reply_id: int
+    channel: ChannelRef
+    newest: SentPart
+    """Its last message that is known."""
+    asker_locale: str | None
+
+
+def broken_off(tx: Tx, since: datetime) -> list[BrokenOff]:
+    """Those that were being sent to people when the last run ended, begun since then; to be asked for before
+    `mark_interrupted`.
+    """
+    begun = select(messages.c.id, messages.c.session_id).where(
+        messages.c.id.in_(select(messages.c.id).where(SENDING)),
+        messages.c.kind == _REPLY,
+        messages.c.sent_at >= since,
+    )
+    found = (_broken_off(tx, row.id, row.session_id) for row in tx.execute(begun.order_by(messages.c.id)).all())
+    return [*filter(None, found)]
+
+
+def _broken_off(tx: Tx, reply_id: int, session_id: int) -> BrokenOff | None:
+    newest = newest_part(tx, reply_id)
+    asked = select(messages).where(cast.is_answered_by(reply_id)).order_by(messages.c.id.desc())
+    asker = tx.execute(asked.limit(1)).first()
+    if newest is None or asker is None or asker.author_is_bot:
+        return None
+    channel = session_by_id(tx, session_id).channel
+    return BrokenOff(reply_id=reply_id, channel=channel, newest=newest, asker_locale=asker.author_locale)
 
 
 def mark_interrupted(tx: Tx) -> int:

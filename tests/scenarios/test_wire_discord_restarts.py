@@ -210,6 +210,8 @@ async def test_S16_half_an_answer_that_a_crash_left_goes_by_retry_and_by_undo(la
     await crash_in_the_middle(lab, retried, undone)
     assert [len(spot.posts) for spot in (retried, undone)] == [2, 2]
     async with lab.running() as bot:
+        for spot in (retried, undone):
+            await spot.says(lambda text: text.startswith("This answer broke off when I stopped."))
         await retried.slash(lab.bob, "retry")
         await retried.says("answer to: Bob: hello")
         assert retried.posts == ["answer to: Bob: hello"]

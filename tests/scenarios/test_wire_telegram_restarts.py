@@ -17,6 +17,8 @@ pytestmark = [pytest.mark.wire, pytest.mark.xdist_group("wire-telegram-restarts"
 
 HALF = " ".join(f"half{number}" for number in range(600))
 """Two messages."""
+BROKEN_OFF = "This answer broke off when I stopped. /retry gives it another go, /undo takes it back."
+"""What is told of it after the restart; it goes with it."""
 
 
 @pytest.fixture
@@ -50,8 +52,9 @@ async def test_S16_after_a_crash_retry_puts_one_full_answer_in_the_place_of_the_
     lab.model.script = echo
     async with running_bot(lab.folder, lab.settings) as bot:
         await lab.polled()
+        await lab.telegram.wait_for_text(group, BROKEN_OFF)
         lab.telegram.say(bob, group, "/status@FamiliarBot")
-        told = await lab.telegram.wait_for(lambda: lab.telegram.bot_texts(group)[2:])
+        told = await lab.telegram.wait_for(lambda: lab.telegram.bot_texts(group)[3:])
         assert "I don't know whether the last answer arrived. /retry sends another." in told[0]
         lab.telegram.say(bob, group, "/retry@FamiliarBot")
         await lab.telegram.wait_for_text(group, "answer to: Bob: hello")
@@ -65,6 +68,7 @@ async def test_S16_after_a_crash_undo_takes_the_half_answer_away(lab: TelegramLa
     lab.model.script = echo
     async with running_bot(lab.folder, lab.settings) as bot:
         await lab.polled()
+        await lab.telegram.wait_for_text(group, BROKEN_OFF)
         lab.telegram.say(bob, group, "/undo@FamiliarBot")
         await lab.telegram.wait_for_text(group, "Taken back: neither the message nor the answer counts any more.")
         assert len(lab.telegram.bot_texts(group)) == 1

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bot.cli.in_vain import settings_in_vain
 from bot.env import SettingsError, load_settings, repeated_names, without_effect
+from bot.settings import Settings
 from tests.unprivileged import ordinary_user
 
 
@@ -37,7 +39,9 @@ def test_a_line_that_says_nothing_is_told_by_its_number_and_not_shown(text: str,
 def test_a_name_that_stands_in_the_file_twice_is_told_with_its_lines() -> None:
     assert repeated_names() == []
     Path(".env").write_text("MODEL=x-sentinel\n\n# MODEL=z\nPERSONA=none\nmodel=y\n", encoding="utf-8")
-    assert repeated_names() == ["MODEL stands in .env more than once (lines 1, 5); the last one counts"]
+    told = "MODEL stands in .env more than once (lines 1, 5); the last one counts"
+    assert repeated_names() == [told]
+    assert told in settings_in_vain(Settings(), ())
 
 
 def test_faults_of_lines_are_told_beside_faults_of_values() -> None:

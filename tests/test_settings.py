@@ -222,6 +222,7 @@ def test_nothing_is_concluded_from_a_setting_that_is_unsound_itself(load: Load) 
             "DISCORD__GATEWAY_URL must be a whole address that begins with wss:",
         ),
         (["TELEGRAM__BASE_URL=ftp://x/bot"], "TELEGRAM__BASE_URL must be a whole address that begins with https://"),
+        (["TELEGRAM__BASE_URL=http://h:p/bot"], "TELEGRAM__BASE_URL must be a whole address that begins with https://"),
         (["TELEGRAM__BASE_URL=http://x/bot/"], "TELEGRAM__BASE_URL must end in /bot, without a slash behind it"),
         (["TELEGRAM__BASE_FILE_URL=http://x/bot"], "TELEGRAM__BASE_FILE_URL must end in /file/bot"),
         (["DISCORD__TOKEN=“x”"], "DISCORD__TOKEN must be one word of plain letters and signs"),

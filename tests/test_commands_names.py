@@ -195,7 +195,15 @@ async def test_values_are_understood_in_every_language(make_app: MakeApp, line: 
 async def test_a_refusal_names_the_values_in_the_language_of_the_reader(make_app: MakeApp) -> None:
     chat = await open_chat(make_app, persona="none")
     (answer,) = await chat.say("/记忆 添加 天气 晴", author=make_author(locale="zh"))
-    assert "事实, 事件, 约定, 待办" in answer
+    assert "事实、事件、约定、待办" in answer
+
+
+async def test_chinese_is_written_with_its_own_commas_and_colons(make_app: MakeApp) -> None:
+    chat, author = await open_chat(make_app, persona="none"), make_author(locale="zh")
+    await chat.say("你好", author=author)
+    (told,) = await chat.say("/context", author=author)
+    assert "\n- 消息：" in told
+    assert ": " not in told
     (answer,) = await chat.say("/会话 设置 activation 有时", author=make_author(locale="zh"))
     assert "提及, 总是, 关键词, 随机" in answer
     (answer,) = await chat.say("/帮助 记忆 添加", author=make_author(locale="zh"))

@@ -141,12 +141,14 @@ class Desk:
     def text(self, message_id: str, locale: str | None, /, **facts: str | int | float) -> str:
         """A text of the catalogue. Its facts are data: people see them as they are, never read as Markdown (D28). The
         fact `option` is the name of an option, and `choices` are values of a closed set with commas between; these come
-        in the language of the text.
+        in the language of the text, and so do the commas of all `LISTS`.
         """
         if isinstance(option := facts.get("option"), str):
             facts["option"] = self.names.of_option(option, locale)[0]
         if isinstance(choices := facts.get("choices"), str):
             facts["choices"] = ", ".join(self.names.of_choice(choice, locale)[0] for choice in choices.split(", "))
+        comma = self.catalogue.text("list-comma", locale)
+        facts |= {name: str(facts[name]).replace(", ", comma) for name in LISTS & facts.keys()}
         shown = {name: inert(fact) if isinstance(fact, str) else fact for name, fact in facts.items()}
         return _CODE.sub(_bare_code, self.catalogue.text(message_id, locale, **shown))
 
@@ -227,6 +229,11 @@ def inert(text: str) -> str:
     """A text on one line, so escaped that no Markdown in it counts; names such as `keep_recent` stay as they are."""
     return _MARKUP.sub(lambda found: "".join(f"\\{mark}" for mark in found[0]), " ".join(text.split()))
 
+
+LISTS = frozenset(
+    ("abilities", "children", "choices", "flags", "groups", "kinds", "models", "names", "near", "quirks", "versions")
+)
+"""Facts that are several words with commas between; those commas come in the language of the text."""
 
 _CODE = re.compile(r"\\.|`(?P<code>(?:[^`\\]|\\.)*)`", re.DOTALL)
 """A mark that counts for nothing, or code: there a backslash would be seen."""

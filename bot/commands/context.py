@@ -31,7 +31,7 @@ async def show_context(call: Call, desk: Desk) -> Outbound:
         raise UserError("history-none")
     window = await count_messages(call, desk, usage)
     parts = {name: tokens for name, tokens in usage.parts.items() if tokens}
-    lines = [f"{_part(name, call, desk)}: {tokens:,}" for name, tokens in parts.items()]
+    lines = [_line(name, tokens, call, desk) for name, tokens in parts.items()]
     pieces = [
         desk.text(
             "context-used",
@@ -51,10 +51,10 @@ async def show_context(call: Call, desk: Desk) -> Outbound:
     return Outbound(text="\n\n".join(filter(None, pieces)))
 
 
-def _part(name: str, call: Call, desk: Desk) -> str:
-    """What a part is called; sections of extensions go by their own names."""
-    text = desk.catalogue.text(f"context-part-{name.replace('_', '-')}", call.locale) if name in WITH_WORDS else name
-    return inert(text)
+def _line(name: str, tokens: int, call: Call, desk: Desk) -> str:
+    """What a part fills; sections of extensions go by their own names."""
+    part = desk.catalogue.text(f"context-part-{name.replace('_', '-')}", call.locale) if name in WITH_WORDS else name
+    return desk.text("context-line", call.locale, part=part, tokens=tokens)
 
 
 async def _lore(turn: Turn, call: Call, desk: Desk) -> str:

@@ -115,7 +115,7 @@ TWO = "PROVIDERS__GROQ__API_KEY=x"
         ),
         (
             ["MODEL=lab/x", ONE, "FALLBACKS=local/small, lab/y, local/demo"],
-            "FALLBACKS (entry 3) names the embedded model, which runs only where MODEL names it, or FALLBACKS as local/demo or",
+            "FALLBACKS (entry 3) names the embedded model, which runs only where MODEL names it, or FALLBACKS as",
         ),
         (["MODEL=lab/x", ONE, "VISION_MODEL=lab/y, foo/z"], "VISION_MODEL (entry 2) names the provider 'foo'"),
         (["SUMMARY__MODEL=foo", ONE], "SUMMARY__MODEL names neither a provider nor a file"),

@@ -41,7 +41,9 @@ def may_bring_lines(descriptor: int) -> bool:
 
 
 def _is_left(pipe: int) -> bool:
-    """Whether nobody writes into a pipe any more, and nothing is left in it."""
+    """Whether nobody writes into a pipe any more, and nothing is left in it; not known on Windows."""
+    if not hasattr(select, "poll"):
+        return False
     poll = select.poll()
     poll.register(pipe, select.POLLIN)
     return any(event & select.POLLHUP and not event & select.POLLIN for _, event in poll.poll(0))

@@ -196,6 +196,11 @@ async def test_a_refusal_names_the_values_in_the_language_of_the_reader(make_app
     chat = await open_chat(make_app, persona="none")
     (answer,) = await chat.say("/记忆 添加 天气 晴", author=make_author(locale="zh"))
     assert "事实、事件、约定、待办" in answer
+    (answer,) = await chat.say("/会话 设置 activation 有时", author=make_author(locale="zh"))
+    assert "提及、总是、关键词、随机" in answer
+    (answer,) = await chat.say("/帮助 记忆 添加", author=make_author(locale="zh"))
+    assert "`/memory add <fact|event|consensus|follow-up>" in answer
+    assert "`/记忆 添加 <事实|事件|约定|待办>" in answer
 
 
 async def test_chinese_is_written_with_its_own_commas_and_colons(make_app: MakeApp) -> None:
@@ -204,11 +209,6 @@ async def test_chinese_is_written_with_its_own_commas_and_colons(make_app: MakeA
     (told,) = await chat.say("/context", author=author)
     assert "\n- 消息：" in told
     assert ": " not in told
-    (answer,) = await chat.say("/会话 设置 activation 有时", author=make_author(locale="zh"))
-    assert "提及, 总是, 关键词, 随机" in answer
-    (answer,) = await chat.say("/帮助 记忆 添加", author=make_author(locale="zh"))
-    assert "`/memory add <fact|event|consensus|follow-up>" in answer
-    assert "`/记忆 添加 <事实|事件|约定|待办>" in answer
 
 
 def test_discord_shows_values_in_the_language_of_the_reader() -> None:

@@ -230,9 +230,7 @@ class Dispatcher:
         return slot.waiting.popleft() if slot.waiting else None
 
     def interrupt(self, session_id: int, why: Interruption) -> bool:
-        """Interrupt the running turn of a session; false when none runs, or its answer is out and has only to be
-        stored. Turns that wait have theirs.
-        """
+        """Interrupt the running turn of a session; false when none runs. Turns that wait have theirs."""
         slot = self._slots.get(session_id)
         if slot is None:
             return False
@@ -240,7 +238,7 @@ class Dispatcher:
             slot.waiting.appendleft(slot.restart_with)
             slot.restart_with = None
         slot.control.interrupt(why)
-        return not slot.control.is_settling
+        return True
 
     def drop_waiting(self, session_id: int, author_key: str) -> list[TurnRequest]:
         """Forget the turns that wait for somebody in a session; who calls must see to their messages."""
@@ -288,6 +286,11 @@ class Dispatcher:
     def is_running(self, session_id: int) -> bool:
         """Whether a turn holds the slot of this session."""
         return session_id in self._slots
+
+    def is_answering(self, session_id: int) -> bool:
+        """Whether an answer is being made in this session that is not out yet."""
+        slot = self._slots.get(session_id)
+        return slot is not None and not slot.control.is_settling
 
     async def settled(self, session_id: int) -> None:
         """Wait for a turn whose answer is out, so that whoever has read it finds it stored."""

@@ -30,7 +30,8 @@ from bot.turn import Asker
 async def reset(call: Call, desk: Desk) -> None:
     """`/reset`: each persona's next conversation; the old one is kept, with what a running turn has shown."""
     conversation_id = await desk.db.run(_open_next, call, desk)
-    was_answering = desk.dispatcher.interrupt(call.session.id, Interruption.RESET)
+    was_answering = desk.dispatcher.is_answering(call.session.id)
+    desk.dispatcher.interrupt(call.session.id, Interruption.RESET)
     desk.interviews.end_all(call.session.channel.session_key)
     await call.answer(desk.say("reset-done-stopped" if was_answering else "reset-done", call))
     persona = desk.library.get(call.persona_id)

@@ -217,6 +217,7 @@ async def test_a_stop_while_a_tool_runs_shows_nothing_that_is_not_judged(open_ju
     tell_at_once(chat)
     saying = asyncio.ensure_future(chat.say("count them"))
     await adapter.wait_shown()
+    await counting.began.wait()
     await chat.ask("/stop")
     await saying
     assert counting.was_cancelled

@@ -16,6 +16,7 @@ from bot.chat import Author, ChannelRef, Inbound, InboundKind
 from bot.personas.library import PersonaLibrary
 from bot.prompt.tokens import TokenCounter
 from bot.settings import Settings
+from bot.store.database import Database
 from bot.testing import NOW, make_author, make_channel, make_inbound
 from tests.scenarios.players import PlayedAdapter, PlayedModel, pause
 
@@ -60,6 +61,8 @@ class Story:
     """Texts that no prompt may hold any more, by the event that took them back."""
     commands: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How often each command was delivered in each session."""
+    databases: list[Database] = field(default_factory=list)
+    """Those of all the processes."""
     log: list[str] = field(default_factory=list)
     """The events in order, for whoever reruns a seed."""
     events: int = 0
@@ -94,6 +97,7 @@ class Story:
             now=lambda: NOW,
             rng=random.Random(self.seed),
         )
+        self.databases.append(self.app.core.db)
         self.adapter.spawn = self.app.core.tasks.spawn
         self.stop, self.ready = asyncio.Event(), asyncio.Event()
 
@@ -117,6 +121,12 @@ class Story:
         await self._cancel_lanes()
         if gently:
             assert await self.main == 0
+
+    async def close(self) -> None:
+        """The last end: what a system takes from a crashed process is closed, too."""
+        await self.end(gently=False)
+        for database in self.databases:
+            await database.close()
 
     async def _cancel_lanes(self) -> None:
         for lane in self.lanes.values():

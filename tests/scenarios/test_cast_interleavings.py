@@ -89,7 +89,7 @@ async def tell(story: CastStory) -> None:
         print("\n".join(story.log))
         raise
     finally:
-        await story.end(gently=False)
+        await story.close()
 
 
 def each_who_is_called_has_answered(story: CastStory) -> None:

@@ -82,4 +82,4 @@ async def tell(story: ForgettingStory) -> None:
         print("\n".join(story.log))
         raise
     finally:
-        await story.end(gently=False)
+        await story.close()

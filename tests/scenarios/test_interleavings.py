@@ -61,7 +61,7 @@ async def tell(story: Story) -> None:
         print("\n".join(story.log))
         raise
     finally:
-        await story.end(gently=False)
+        await story.close()
 
 
 class Invariants:

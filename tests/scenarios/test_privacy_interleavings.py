@@ -131,7 +131,7 @@ async def tell(story: PrivateStory) -> None:
         print("\n".join(story.log))
         raise
     finally:
-        await story.end(gently=False)
+        await story.close()
 
 
 def tables(story: PrivateStory) -> list[str]:

@@ -57,7 +57,7 @@ class Staged(FakeAdapter):
             self.grows.set()
         return task
 
-    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:  # type: ignore[override]  # another kind of stream
+    async def open_reply(self, channel: ChannelRef, **options: Unpack[ReplyOptions]) -> ReplyStream:
         """An answer that is shown at once."""
         clock, sleep = self.stage.clock, self.stage.clock.sleep
         return PacedReply(

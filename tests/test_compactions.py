@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from sqlalchemy import Engine, event
 
 from bot.hook_calls import HookCalls
 from bot.hooks import CompactionNews, Hooks, Phase
@@ -93,3 +94,22 @@ async def test_no_first_compaction_outlives_a_change_of_memory_by_hand(make_app:
     assert "They talked" not in await chat.ask("/memory list")
     await chat.say("/compact")
     assert "They talked" in await chat.ask("/memory list")
+
+
+async def test_a_pause_after_a_failure_costs_no_reading_of_the_conversation(db: Database) -> None:
+    fold, asked = Fold(db), list[str]()
+    await fold.talk(*pasts(20))
+    fold.model = ScriptedModel(summaries=["no notes"])
+
+    def note(_connection: object, _cursor: object, statement: str, *_more: object) -> None:
+        asked.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        assert (await fold.fold(Reason.SOFT)).outcome is Outcome.FAILED
+        read_by_one_that_tries, asked[:] = "\n".join(asked), []
+        assert (await fold.fold(Reason.SOFT)).outcome is None
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    assert "message.text" in read_by_one_that_tries
+    assert "message.text" not in "\n".join(asked)
